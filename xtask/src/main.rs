@@ -1,1 +1,65 @@
-fn main() {}
+//! Set-up, builds that cross targets, and tests of the whole:
+//! `cargo xtask TASK [ARGUMENT…]`.
+//!
+//! A task is a function in a file of its own and one line in [`TASKS`].
+
+use std::process::ExitCode;
+
+mod demo;
+mod python;
+mod setup;
+mod shell;
+mod steps;
+mod test;
+mod toolchain;
+
+/// One thing `cargo xtask` can do.
+struct Task {
+    /// The word after `cargo xtask`.
+    name: &'static str,
+    /// One line for the list of tasks.
+    help: &'static str,
+    /// Does it. Takes the arguments after the name.
+    run: fn(&[String]) -> anyhow::Result<()>,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        name: "demo",
+        help: "build keyhole and inspect every Python found here",
+        run: demo::run,
+    },
+    Task {
+        name: "setup",
+        help: "get the compilers for wasm, BPF and bare targets",
+        run: setup::run,
+    },
+    Task { name: "test", help: "everything that has to hold before a merge", run: test::run },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        list_tasks();
+        return ExitCode::from(2);
+    };
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        eprintln!("xtask: there is no task {name:?}");
+        list_tasks();
+        return ExitCode::from(2);
+    };
+    match (task.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {name}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn list_tasks() {
+    eprintln!("usage: cargo xtask TASK [ARGUMENT…]\n");
+    for task in TASKS {
+        eprintln!("  {:<10} {}", task.name, task.help);
+    }
+}

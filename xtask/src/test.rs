@@ -1,0 +1,102 @@
+//! `cargo xtask test`: everything that has to hold before a merge.
+
+use anyhow::{Result, bail};
+
+use crate::shell::{self, cargo};
+use crate::steps::{self, Step, Tally};
+use crate::toolchain;
+
+/// The steps, in order. Another task's check is one more line.
+const STEPS: &[Step] = &[
+    Step { name: "formatting", run: formatting },
+    Step { name: "clippy", run: clippy },
+    Step { name: "tests", run: tests },
+    Step { name: "no std in analyzer-core", run: no_std },
+    Step { name: "documentation", run: documentation },
+];
+
+/// Runs the steps, or those whose name contains one of the arguments.
+///
+/// # Errors
+/// A step failed, or no step has such a name.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let chosen: Vec<Step> = STEPS
+        .iter()
+        .filter(|step| {
+            arguments.is_empty() || arguments.iter().any(|word| step.name.contains(word.as_str()))
+        })
+        .copied()
+        .collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        bail!("no step has such a name; the steps are: {}", names.join(", "));
+    }
+    steps::run_all(&chosen)
+}
+
+fn formatting(_: &mut Tally) -> Result<()> {
+    shell::run(cargo().args(["fmt", "--all", "--check"]))
+}
+
+fn clippy(_: &mut Tally) -> Result<()> {
+    shell::run(cargo().args(["clippy", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn tests(tally: &mut Tally) -> Result<()> {
+    shell::run_lines(cargo().args(["test", "--no-fail-fast"]), |line| tally.add_line(line))
+}
+
+fn documentation(_: &mut Tally) -> Result<()> {
+    shell::run(
+        cargo()
+            .args(["doc", "--no-deps", "--document-private-items"])
+            .env("RUSTDOCFLAGS", "-Dwarnings"),
+    )
+}
+
+/// Builds `analyzer-core` for a target that has no `std`, and checks that no
+/// dependency is asked for its `std` feature.
+fn no_std(_: &mut Tally) -> Result<()> {
+    let bare = toolchain::bare_toolchain()?;
+    shell::run(bare.cargo("build").args(["--package", "analyzer-core", "--all-features"]))?;
+    let tree = shell::output(cargo().args([
+        "tree",
+        "--package=analyzer-core",
+        "--all-features",
+        "--edges=normal,features",
+        "--target=x86_64-unknown-none",
+        "--prefix=none",
+    ]))?;
+    let leaks: Vec<&str> = std_features(&tree);
+    if !leaks.is_empty() {
+        bail!("std is switched on in: {}", leaks.join(", "));
+    }
+    Ok(())
+}
+
+/// The lines of `cargo tree --edges=features` that are a `std` feature,
+/// except those of crates that run on the build machine.
+fn std_features(tree: &str) -> Vec<&str> {
+    const BUILD_MACHINE: &[&str] =
+        &["proc-macro2", "quote", "syn", "unicode-ident", "serde_derive"];
+    let mut leaks: Vec<&str> = tree
+        .lines()
+        .filter(|line| line.contains(" feature \"std\""))
+        .filter(|line| !BUILD_MACHINE.iter().any(|name| line.starts_with(&format!("{name} "))))
+        .collect();
+    leaks.sort_unstable();
+    leaks.dedup();
+    leaks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::std_features;
+
+    #[test]
+    fn a_std_feature_is_seen_and_the_build_machine_is_not() {
+        let tree = "analyzer-core v0.1.0\nserde feature \"alloc\"\nserde feature \"std\"\nsyn feature \"std\"\nserde feature \"std\" (*)\n";
+        assert_eq!(std_features(tree), ["serde feature \"std\"", "serde feature \"std\" (*)"]);
+        assert!(std_features("object feature \"read_core\"\n").is_empty());
+    }
+}

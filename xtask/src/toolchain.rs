@@ -1,0 +1,313 @@
+//! Finds the compilers that targets without `std` need, and installs what is
+//! missing.
+//!
+//! There are two kinds of machine. Where rustup can download, it adds the
+//! target. Where only package registries are in reach, Debian's `rustc-web`
+//! and `cargo-web` build the standard library from source for the target;
+//! they live in `/usr/bin`, beside rustup's in the user's folder, and are
+//! called by their full path. Every function here is cheap when nothing is
+//! missing.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell;
+
+/// A cargo that builds for one target.
+#[derive(Clone, Debug)]
+pub(crate) struct CrossCargo {
+    /// The target triple.
+    target: &'static str,
+    /// Which compiler builds, and how.
+    compiler: Compiler,
+    /// The linker for the target, where the compiler has none of its own.
+    linker: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug)]
+enum Compiler {
+    /// The cargo that runs xtask, with the target added by rustup.
+    Rustup,
+    /// rustup's nightly with its `rust-src`, building these crates of the
+    /// standard library for the target.
+    Nightly(&'static str),
+    /// Debian's, building these crates of the standard library for the target.
+    Debian(&'static str),
+    /// Debian's, with the target's standard library from a package.
+    DebianReady,
+}
+
+impl CrossCargo {
+    /// `cargo SUBCOMMAND --target …` at the root of the workspace.
+    ///
+    /// Build products lie under `target/cross/TRIPLE`, so that compilers of
+    /// two versions do not evict each other's.
+    pub(crate) fn cargo(&self, subcommand: &str) -> Command {
+        let mut command = match self.compiler {
+            Compiler::Rustup => shell::cargo(),
+            Compiler::Nightly(_) => {
+                let mut command = shell::command("rustup");
+                command
+                    .args(["run", "nightly", "cargo"])
+                    .env_remove("RUSTUP_TOOLCHAIN")
+                    .env_remove("RUSTC");
+                command
+            }
+            Compiler::Debian(_) | Compiler::DebianReady => {
+                let mut command = shell::command(DEBIAN_CARGO);
+                command.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1").env_remove("CARGO");
+                command
+            }
+        };
+        command.arg(subcommand).args(["--target", self.target, "--target-dir", "target/cross"]);
+        if let Compiler::Nightly(crates) | Compiler::Debian(crates) = self.compiler {
+            command.arg(format!("-Zbuild-std={crates}"));
+        }
+        if let Some(linker) = &self.linker {
+            let name = self.target.replace('-', "_").to_uppercase();
+            command.env(format!("CARGO_TARGET_{name}_LINKER"), linker);
+        }
+        command
+    }
+
+    /// Where `--release` (`release`) or a named profile's products lie.
+    pub(crate) fn products(&self, profile: &str) -> PathBuf {
+        shell::root().join("target/cross").join(self.target).join(profile)
+    }
+}
+
+impl fmt::Display for CrossCargo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let compiler = match self.compiler {
+            Compiler::Rustup => "rustup's toolchain",
+            Compiler::Nightly(_) => "rustup's nightly, standard library from source",
+            Compiler::Debian(_) => "Debian's rustc-web, standard library from source",
+            Compiler::DebianReady => "Debian's rustc-web",
+        };
+        write!(f, "{}: {compiler}, into {}", self.target, self.products("release").display())
+    }
+}
+
+const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+
+/// Builds for `x86_64-unknown-none`: `core` and `alloc`, no `std` at all.
+///
+/// # Errors
+/// Neither rustup nor apt can provide the target.
+pub(crate) fn bare_toolchain() -> Result<CrossCargo> {
+    let target = "x86_64-unknown-none";
+    if rustup_target(target)? {
+        return Ok(CrossCargo { target, compiler: Compiler::Rustup, linker: None });
+    }
+    ensure_apt(&["rustc-web", "cargo-web", "rust-web-src"])?;
+    Ok(CrossCargo { target, compiler: Compiler::Debian("core,alloc"), linker: None })
+}
+
+/// Builds for `wasm32-unknown-unknown`.
+///
+/// # Errors
+/// Neither rustup nor apt can provide the target.
+pub(crate) fn wasm_toolchain() -> Result<CrossCargo> {
+    let target = "wasm32-unknown-unknown";
+    if rustup_target(target)? {
+        return Ok(CrossCargo { target, compiler: Compiler::Rustup, linker: None });
+    }
+    ensure_apt(&["rustc-web", "cargo-web", "rust-web-src"])?;
+    let linker = match sysroot_lld()? {
+        Some(linker) => linker,
+        None => {
+            ensure_apt(&["lld-22"])?;
+            PathBuf::from("/usr/bin/wasm-ld-22")
+        }
+    };
+    Ok(CrossCargo { target, compiler: Compiler::Debian("std,panic_abort"), linker: Some(linker) })
+}
+
+/// Builds for `bpfel-unknown-none` and links with `bpf-linker`.
+///
+/// # Errors
+/// Neither rustup nor apt can provide the target, or `bpf-linker` cannot be
+/// built.
+pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
+    let target = "bpfel-unknown-none";
+    if nightly_with_source()? {
+        let linker = bpf_linker(&[])?;
+        return Ok(CrossCargo {
+            target,
+            compiler: Compiler::Nightly("core"),
+            linker: Some(linker),
+        });
+    }
+    ensure_apt(&[
+        "rustc-web",
+        "cargo-web",
+        "libstd-rust-web-dev-bpf",
+        "rust-web-llvm",
+        "llvm-22-dev",
+    ])?;
+    // The linker has to read the bitcode of the compiler's LLVM: rustc 1.96
+    // of Debian has LLVM 22, and so has `llvm-22-dev`.
+    let linker = bpf_linker(&["--no-default-features", "--features", "llvm-22"])?;
+    Ok(CrossCargo { target, compiler: Compiler::DebianReady, linker: Some(linker) })
+}
+
+/// The `bpf-linker` in `PATH`, or the one built from crates.io into
+/// `target/xtask/tools` with these features.
+fn bpf_linker(features: &[&str]) -> Result<PathBuf> {
+    if shell::has_program("bpf-linker") {
+        return Ok(PathBuf::from("bpf-linker"));
+    }
+    cargo_install("bpf-linker", "0.10", features, &[("LLVM_PREFIX", "/usr/lib/llvm-22")])
+}
+
+/// A program from crates.io, built once into `target/xtask/tools`.
+///
+/// `requirement` is a cargo version requirement. Returns the path of the
+/// program that has the crate's name.
+///
+/// # Errors
+/// It cannot be downloaded or built.
+pub(crate) fn cargo_install(
+    name: &str,
+    requirement: &str,
+    features: &[&str],
+    environment: &[(&str, &str)],
+) -> Result<PathBuf> {
+    let tools = shell::scratch()?.join("tools");
+    let program = tools.join("bin").join(name);
+    if !program.is_file() {
+        println!("{name} is missing; building it from crates.io (once, some minutes)");
+        shell::run(
+            shell::cargo()
+                .args(["install", "--quiet", name, "--version", requirement, "--root"])
+                .arg(&tools)
+                .args(features)
+                .envs(environment.iter().copied()),
+        )?;
+    }
+    Ok(program)
+}
+
+/// Makes sure that these Debian packages are installed.
+///
+/// # Errors
+/// Some are missing and this machine has no apt, we are not root, or apt
+/// fails. The error carries the command that a user can run.
+pub(crate) fn ensure_apt(packages: &[&str]) -> Result<()> {
+    let missing: Vec<&str> = packages.iter().copied().filter(|name| !apt_has(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let words = missing.join(" ");
+    if !shell::has_program("apt-get") {
+        bail!("this needs the Debian packages {words}, and there is no apt-get on this machine");
+    }
+    if !is_root() {
+        bail!("this needs packages that only root can install: sudo apt-get install {words}");
+    }
+    println!("installing with apt: {words}");
+    let install = || {
+        let mut command = apt();
+        command.args(["install", "--yes", "--no-install-recommends"]).args(&missing);
+        command
+    };
+    // The package lists may be missing or too old to name what the mirror has.
+    if shell::output(&mut install()).is_err() {
+        shell::run(apt().arg("update"))?;
+        shell::run(&mut install())?;
+    }
+    Ok(())
+}
+
+/// `apt-get`, without questions, waiting for another apt to finish.
+fn apt() -> Command {
+    let mut command = shell::command("apt-get");
+    command.args(["--quiet=2", "-o", "DPkg::Lock::Timeout=600"]);
+    command.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+    command
+}
+
+fn apt_has(package: &str) -> bool {
+    shell::output(shell::command("dpkg-query").args([
+        "--show",
+        "--showformat=${db:Status-Status}",
+        package,
+    ]))
+    .is_ok_and(|status| status.trim() == "installed")
+}
+
+/// Whether this process may install packages.
+pub(crate) fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("Uid:"))
+            .and_then(|ids| ids.split_whitespace().nth(1))
+            .is_some_and(|effective| effective == "0")
+    })
+}
+
+/// Whether the toolchain that runs xtask can build for `target`; adds the
+/// target when rustup can.
+fn rustup_target(target: &str) -> Result<bool> {
+    let installed = Path::new(&sysroot()?).join("lib/rustlib").join(target).join("lib").is_dir();
+    Ok(installed || rustup_can(&["target", "add", target])?)
+}
+
+/// Whether rustup's nightly and its `rust-src` are here or can be had.
+fn nightly_with_source() -> Result<bool> {
+    let source =
+        |sysroot: String| Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library").is_dir();
+    let nightly = || {
+        shell::output(shell::command("rustup").args(["run", "nightly", "rustc", "--print=sysroot"]))
+            .is_ok_and(source)
+    };
+    Ok(nightly()
+        || rustup_can(&[
+            "toolchain",
+            "install",
+            "nightly",
+            "--profile=minimal",
+            "--component=rust-src",
+        ])?)
+}
+
+/// Runs rustup, and remembers under `target/` when it could not do this, so
+/// that the next run does not wait for the network again.
+fn rustup_can(arguments: &[&str]) -> Result<bool> {
+    if !shell::has_program("rustup") {
+        return Ok(false);
+    }
+    let stamp =
+        shell::scratch()?.join(format!("rustup-cannot-{}", arguments.join("-").replace('/', "_")));
+    if stamp.is_file() {
+        return Ok(false);
+    }
+    println!("asking rustup: {}", arguments.join(" "));
+    match shell::output(shell::command("rustup").args(arguments)) {
+        Ok(_) => Ok(true),
+        Err(error) => {
+            println!("rustup cannot download here, looking for Debian's compilers instead");
+            std::fs::write(&stamp, format!("{error:#}\n"))
+                .with_context(|| format!("cannot write {}", stamp.display()))?;
+            Ok(false)
+        }
+    }
+}
+
+fn sysroot() -> Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    Ok(shell::output(shell::command(rustc).arg("--print=sysroot"))?.trim().to_owned())
+}
+
+/// The `rust-lld` in the sysroot of the toolchain that runs xtask.
+fn sysroot_lld() -> Result<Option<PathBuf>> {
+    let host = std::env::consts::ARCH;
+    let path =
+        Path::new(&sysroot()?).join(format!("lib/rustlib/{host}-unknown-linux-gnu/bin/rust-lld"));
+    Ok(path.is_file().then_some(path))
+}
