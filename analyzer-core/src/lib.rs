@@ -9,3 +9,4 @@ extern crate alloc;
 pub mod addr;
 pub mod code;
 pub mod report;
+pub mod version;
