@@ -114,6 +114,8 @@ pub struct Explorer<'a, 'd> {
     active: Vec<VirtAddr>,
     step: StepId,
     again: bool,
+    /// The steps at which an observer found what it looks for.
+    sinks: Vec<StepId>,
 }
 
 /// What one function's execution came to.
@@ -137,6 +139,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
             active: Vec::new(),
             step: NO_STEP,
             again: false,
+            sinks: Vec::new(),
         }
     }
 
@@ -155,6 +158,17 @@ impl<'a, 'd> Explorer<'a, 'd> {
     #[must_use]
     pub fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// For each step of the trace, whether a value it produced goes into a
+    /// sink, or where there was none into what the function returned.
+    #[must_use]
+    pub fn on_path(&self, exploration: &Exploration) -> Vec<bool> {
+        if self.sinks.is_empty() {
+            self.trace.path_to(&[exploration.return_origin])
+        } else {
+            self.trace.path_to(&self.sinks)
+        }
     }
 
     fn run(
@@ -518,7 +532,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
     fn tls_offset(&self, symbol: u32, addend: i64) -> Option<u64> {
         let start = match symbol {
             0 => 0,
-            _ => self.image.dynamic_symbol(symbol).filter(|symbol| symbol.defined)?.address.0,
+            _ => self.image.dynamic_symbol_at(symbol).filter(|symbol| symbol.defined)?.address.0,
         };
         Some(start.wrapping_add_signed(addend))
     }
@@ -801,7 +815,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
             Relocation::Relative { address } => self.address_value(address),
             Relocation::Symbolic { symbol, addend, .. } => {
                 let distance = addend.cast_unsigned();
-                match self.image.dynamic_symbol(symbol) {
+                match self.image.dynamic_symbol_at(symbol) {
                     Some(known) if known.defined => self.address_value(known.address).plus(distance),
                     Some(_) => self.terms.value(Term::Symbol(symbol)).plus(distance),
                     None => Value::UNKNOWN,
@@ -908,6 +922,9 @@ impl<'a, 'd> Explorer<'a, 'd> {
     }
 
     fn mark_call(&mut self, action: Action) {
+        if self.settings.trace && matches!(action, Action::Note | Action::Sink) {
+            self.sinks.push(self.step);
+        }
         self.mark(match action {
             Action::Follow => StepRole::FollowedCall,
             Action::Skip | Action::Transparent | Action::NoReturn => StepRole::SkippedCall,

@@ -1,0 +1,139 @@
+//! The version, from ordered sources.
+
+use alloc::{string::String, string::ToString, vec::Vec};
+
+use super::{runtime::COOKIE, soname};
+use crate::{
+    addr::VirtAddr,
+    dataflow::{Action, Call, Explorer, Observer, Settings, Terms, Value},
+    image::Image,
+    report::{RuntimeFacts, VersionSource},
+    version::PyVersion,
+};
+
+/// One source's name, what it says, and the version that is.
+type Source = (VersionSource, Option<PyVersion>);
+
+pub(super) fn sources(
+    image: &Image<'_>,
+    runtime: Option<&RuntimeFacts>,
+    thorough: bool,
+) -> Vec<Source> {
+    let ask: [(&str, &dyn Fn() -> Option<(String, Option<PyVersion>)>); 6] = [
+        ("_Py_DebugOffsets", &|| hex_word(debug_offsets_word(image, runtime?)?)),
+        ("Py_Version", &|| hex_word(image.u64_at(image.symbol("Py_Version")?.address)?)),
+        ("Py_GetVersion", &|| version_text(image)),
+        ("soname", &|| library_name(image.soname()?)),
+        ("needed", &|| image.needed().find_map(library_name)),
+        ("library path", &|| library_path(image)),
+    ];
+    let mut found: Vec<Source> = Vec::new();
+    for (index, (name, ask)) in ask.into_iter().enumerate() {
+        // The library path is a text anywhere in the file: asked only when all else fails.
+        let known = found.iter().any(|(_, version)| version.is_some());
+        if known && (!thorough || index == ask_last()) {
+            continue;
+        }
+        if let Some((value, version)) = ask() {
+            found.push((VersionSource { source: name.to_string(), value }, version));
+        }
+    }
+    found
+}
+
+/// Index of the source of last resort.
+const fn ask_last() -> usize {
+    5
+}
+
+fn hex_word(word: u64) -> Option<(String, Option<PyVersion>)> {
+    let hex = u32::try_from(word).ok()?;
+    let version = PyVersion::from_hex(hex)?;
+    Some((version.to_string(), Some(version)))
+}
+
+/// `_Py_DebugOffsets.version`, the word behind the cookie (3.13 and later).
+fn debug_offsets_word(image: &Image<'_>, runtime: &RuntimeFacts) -> Option<u64> {
+    if image.bytes(runtime.address, COOKIE.len())? != COOKIE {
+        return None;
+    }
+    image.u64_at(runtime.address.checked_add(8)?)
+}
+
+fn library_name(name: &str) -> Option<(String, Option<PyVersion>)> {
+    let library = soname::parse(name)?;
+    Some((name.to_string(), Some(library.version)))
+}
+
+/// The text that `Py_GetVersion` formats: its call
+/// `PyOS_snprintf(version, sizeof(version), "%.80s (%.80s) %.80s", PY_VERSION, …)`
+/// has it as fourth argument (2.7 to 3.15, `Python/getversion.c`).
+fn version_text(image: &Image<'_>) -> Option<(String, Option<PyVersion>)> {
+    let [entry, snprintf] = image.exports(&["Py_GetVersion", "PyOS_snprintf"]);
+    let mut format =
+        Format { snprintf: snprintf.map(|symbol| symbol.address), text: None };
+    let mut explorer =
+        Explorer::new(image, Settings { budget: 400, depth: 2, ..Settings::default() });
+    explorer.explore(entry?.address, &mut format);
+    let address = explorer.terms.as_address(format.text?, image.is_fixed())?;
+    let text = c_string(image, address)?;
+    let version = text.parse().ok()?;
+    Some((text.to_string(), Some(version)))
+}
+
+/// Waits for the call that formats the version.
+#[derive(Debug)]
+struct Format {
+    snprintf: Option<VirtAddr>,
+    text: Option<Value>,
+}
+
+impl Observer for Format {
+    fn call(&mut self, call: &Call<'_>, _terms: &Terms) -> Action {
+        let named = call.callee.name == Some("PyOS_snprintf");
+        if named || call.callee.address.is_some() && call.callee.address == self.snprintf {
+            let [_, _, _, text] = call.args;
+            self.text = Some(text);
+            return Action::Sink;
+        }
+        // `_Py_InitVersion` and the like are followed; the functions that
+        // compute the other arguments only return strings.
+        if call.tail { Action::Follow } else { Action::Skip }
+    }
+}
+
+fn c_string<'d>(image: &Image<'d>, address: VirtAddr) -> Option<&'d str> {
+    const LONGEST: usize = 80;
+    let bytes = image.bytes_from(address, LONGEST);
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    core::str::from_utf8(bytes.get(..end)?).ok()
+}
+
+/// `lib/python3.9` in a read-only segment, the default of `sys.path` (2.7 to
+/// 3.15, `Modules/getpath.c`), where every occurrence names the same version.
+fn library_path(image: &Image<'_>) -> Option<(String, Option<PyVersion>)> {
+    const MARK: &[u8] = b"lib/python";
+    let mut found: Option<PyVersion> = None;
+    for segment in image.segments().iter().filter(|segment| !segment.writable) {
+        let bytes = image.bytes_from(segment.address, usize::MAX);
+        for at in memchr::memmem::find_iter(bytes, MARK) {
+            let text = bytes.get(at.wrapping_add(MARK.len())..)?;
+            let end = text
+                .iter()
+                .position(|byte| !byte.is_ascii_digit() && *byte != b'.')
+                .unwrap_or(text.len());
+            let Some(version) = text
+                .get(..end)
+                .and_then(|text| core::str::from_utf8(text).ok())
+                .and_then(|text| text.parse().ok())
+            else {
+                continue;
+            };
+            if found.is_some_and(|found| found != version) {
+                return None;
+            }
+            found = Some(version);
+        }
+    }
+    found.map(|version| (alloc::format!("lib/python{version}"), Some(version)))
+}

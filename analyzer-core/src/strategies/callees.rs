@@ -1,0 +1,107 @@
+//! The functions whose calls mean something to a strategy.
+
+use crate::{
+    addr::VirtAddr,
+    image::{Callee, Image},
+};
+
+/// What a call to a function means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Known {
+    /// `pthread_getspecific(key)`: takes the key itself.
+    Getspecific,
+    /// `PyThread_get_key_value(key)` (to 3.6, kept since): takes the key itself.
+    GetKeyValue,
+    /// `PyThread_tss_get(Py_tss_t *)` (3.7 and later).
+    TssGet,
+    /// `PyThread_tss_is_created(Py_tss_t *)` (3.7 and later).
+    TssIsCreated,
+    /// Called before the function proper, changes no register.
+    Instrumentation,
+    /// Does not return.
+    NoReturn,
+    /// Anything else.
+    Other,
+}
+
+/// Names and what calls to them mean. A name ending in `*` is a prefix.
+const NAMES: &[(&str, Known)] = &[
+    ("pthread_getspecific", Known::Getspecific),
+    ("__pthread_getspecific", Known::Getspecific),
+    ("PyThread_get_key_value", Known::GetKeyValue),
+    ("PyThread_tss_get", Known::TssGet),
+    ("PyThread_tss_is_created", Known::TssIsCreated),
+    ("__fentry__", Known::Instrumentation),
+    ("mcount", Known::Instrumentation),
+    ("_mcount", Known::Instrumentation),
+    ("abort", Known::NoReturn),
+    ("exit", Known::NoReturn),
+    ("_exit", Known::NoReturn),
+    ("__assert_fail", Known::NoReturn),
+    ("__stack_chk_fail", Known::NoReturn),
+    ("__asan_report_*", Known::NoReturn),
+    ("__asan_handle_no_return", Known::Other),
+    ("Py_FatalError", Known::NoReturn),
+    ("_Py_FatalErrorFunc", Known::NoReturn),
+    ("_Py_FatalErrorFormat", Known::NoReturn),
+    ("_Py_FatalError_TstateNULL", Known::NoReturn),
+];
+
+/// Functions that an image may call directly, so that their address counts.
+const BY_ADDRESS: [&str; 9] = [
+    "PyThread_tss_get",
+    "PyThread_tss_is_created",
+    "PyThread_get_key_value",
+    "pthread_getspecific",
+    "__pthread_getspecific",
+    "Py_FatalError",
+    "_Py_FatalErrorFunc",
+    "_Py_FatalErrorFormat",
+    "_Py_FatalError_TstateNULL",
+];
+
+/// Whether a function of this name is called by instrumentation of an entry
+/// (`-pg`, `-mfentry`).
+#[must_use]
+pub fn is_instrumentation(name: &str) -> bool {
+    NAMES.contains(&(name, Known::Instrumentation))
+}
+
+/// Tells what calls mean in one image.
+#[derive(Clone, Copy, Debug)]
+pub struct Callees {
+    addresses: [Option<VirtAddr>; BY_ADDRESS.len()],
+}
+
+impl Callees {
+    /// Looks the functions up in `image`.
+    #[must_use]
+    pub fn of(image: &Image<'_>) -> Self {
+        let mut addresses = [None; BY_ADDRESS.len()];
+        for (address, symbol) in addresses.iter_mut().zip(image.exports(&BY_ADDRESS)) {
+            *address = symbol.map(|symbol| symbol.address);
+        }
+        Self { addresses }
+    }
+
+    /// What a call to `callee` means.
+    pub(super) fn classify(&self, callee: &Callee<'_>) -> Known {
+        let name = callee.name.or_else(|| {
+            let address = callee.address?;
+            self.addresses
+                .iter()
+                .zip(BY_ADDRESS)
+                .find_map(|(known, name)| (*known == Some(address)).then_some(name))
+        });
+        name.and_then(|name| {
+            NAMES.iter().find_map(|(pattern, known)| {
+                let matches = match pattern.strip_suffix('*') {
+                    Some(prefix) => name.starts_with(prefix),
+                    None => name == *pattern,
+                };
+                matches.then_some(*known)
+            })
+        })
+        .unwrap_or(Known::Other)
+    }
+}
