@@ -1,3 +1,47 @@
 //! Machine code as one lifted form for both instruction sets.
+//!
+//! [`lift`] reads one instruction and says what it does ([`ir`]); [`text`]
+//! prints one for people; [`abi`] says which registers carry what at a call.
 
+pub mod aarch64;
+pub mod abi;
 pub mod ir;
+pub mod text;
+pub mod x86_64;
+
+pub use abi::{Abi, abi, reg_name};
+
+use crate::addr::VirtAddr;
+use crate::report::Arch;
+use ir::{LiftError, Lifted};
+
+/// Longest instruction of either instruction set, in bytes: more of the code
+/// need not be passed to [`lift`] or [`text::format`].
+pub const MAX_INSTRUCTION_LEN: usize = 15;
+
+/// Lifts the one instruction at the start of `bytes`, which lies at link-time
+/// address `address`, into `out`; what `out` held before is dropped, its
+/// memory reused.
+///
+/// Bytes after the instruction are not looked at.
+///
+/// # Errors
+///
+/// [`LiftError`] when `bytes` hold no whole, known instruction; `out` then
+/// has no effects and length 0.
+pub fn lift(
+    arch: Arch,
+    bytes: &[u8],
+    address: VirtAddr,
+    out: &mut Lifted,
+) -> Result<(), LiftError> {
+    out.reset(address);
+    let result = match arch {
+        Arch::X86_64 => x86_64::lift(bytes, out),
+        Arch::Aarch64 => aarch64::lift(bytes, out),
+    };
+    if result.is_err() {
+        out.reset(address);
+    }
+    result
+}

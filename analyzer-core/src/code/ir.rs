@@ -246,14 +246,21 @@ pub enum Flow {
     /// To the target or to the following instruction.
     Branch(VirtAddr),
     /// To the target, and after its return to the following instruction.
+    ///
+    /// The effects end where the target starts: on x86-64 the return address
+    /// is pushed (`rsp` is 8 lower), on AArch64 it is in `x30`. Who steps over
+    /// the call adds [`Abi::call_pushes`](super::Abi::call_pushes) to the
+    /// stack pointer.
     Call(Target),
-    /// Back to the caller.
+    /// Back to the caller; on x86-64 the return address has been popped.
     Return,
     /// Nowhere the code says: a trap, an undefined or privileged instruction.
     Stop,
 }
 
 /// Where a jump or call goes.
+///
+/// To be evaluated after the effects; the register may be a temporary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// An address in the image.
@@ -291,6 +298,15 @@ impl Lifted {
             ops: alloc::vec::Vec::with_capacity(8),
             flow: Flow::Next,
         }
+    }
+
+    /// Makes this the empty instruction at `address`; keeps the memory.
+    pub(super) fn reset(&mut self, address: VirtAddr) {
+        self.address = address;
+        self.len = 0;
+        self.data16 = false;
+        self.ops.clear();
+        self.flow = Flow::Next;
     }
 }
 
