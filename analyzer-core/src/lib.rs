@@ -8,5 +8,6 @@ extern crate alloc;
 
 pub mod addr;
 pub mod code;
+pub mod layout;
 pub mod report;
 pub mod version;
