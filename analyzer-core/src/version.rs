@@ -42,6 +42,14 @@ pub enum ReleaseLevel {
     Final,
 }
 
+impl Patch {
+    /// The final release with this micro version.
+    #[must_use]
+    pub const fn final_release(micro: u8) -> Self {
+        Self { micro, level: ReleaseLevel::Final, serial: 0 }
+    }
+}
+
 impl PyVersion {
     /// A version of which only `major.minor` is known.
     #[must_use]
@@ -52,8 +60,7 @@ impl PyVersion {
     /// The final release `major.minor.micro`.
     #[must_use]
     pub const fn release(major: u8, minor: u8, micro: u8) -> Self {
-        let patch = Patch { micro, level: ReleaseLevel::Final, serial: 0 };
-        Self { major, minor, patch: Some(patch) }
+        Self { major, minor, patch: Some(Patch::final_release(micro)) }
     }
 
     /// The version a `PY_VERSION_HEX` stands for: major, minor and micro in

@@ -5,6 +5,7 @@
 
 use std::process::ExitCode;
 
+mod codegen;
 mod demo;
 mod python;
 mod setup;
@@ -24,6 +25,11 @@ struct Task {
 }
 
 const TASKS: &[Task] = &[
+    Task {
+        name: "codegen",
+        help: "rewrite the tables that are generated from data",
+        run: codegen::run,
+    },
     Task {
         name: "demo",
         help: "build keyhole and inspect every Python found here",
