@@ -5,7 +5,11 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 pub mod addr;
 pub mod code;
+pub mod container;
+pub mod diagnosis;
 pub mod report;
