@@ -4,8 +4,10 @@
 use alloc::{string::String, vec::Vec};
 
 use crate::{
+    addr::VirtAddr,
     image::Image,
-    report::{Flavour, Libc, RuntimeFacts, VersionSource},
+    layout::known_keys::known_key_offset,
+    report::{Flavour, Libc, RuntimeFacts, RuntimeSource, VersionSource},
     version::PyVersion,
 };
 
@@ -37,6 +39,22 @@ pub struct Identity {
     pub libc: Option<Libc>,
     /// `_PyRuntime`, where a symbol, a section or a cookie shows it.
     pub runtime: Option<RuntimeFacts>,
+}
+
+impl Identity {
+    /// Where nothing in the file showed `_PyRuntime`, takes it from a key that
+    /// code led to, if the key's offset in it is known for this version.
+    pub fn complete_runtime(&mut self, key: Option<VirtAddr>, image: &Image<'_>) {
+        if self.runtime.is_some() {
+            return;
+        }
+        self.runtime = key.zip(self.version).and_then(|(key, version)| {
+            let offset =
+                known_key_offset(version, self.flavour, image.arch(), self.libc, None).ok()?;
+            let address = VirtAddr(key.0.checked_sub(offset)?);
+            Some(RuntimeFacts { address, size: None, source: RuntimeSource::Code })
+        });
+    }
 }
 
 /// Identifies `image`.

@@ -114,7 +114,7 @@ fn examine<'a, 'd>(
         Role::Runtime => strategies::run(&Subject::new(image, &identity, debug, trace)),
         Role::Launcher { .. } | Role::Other => Vec::new(),
     };
-    identity.complete_runtime(&attempts, image);
+    identity.complete_runtime(strategies::key(&attempts), image);
     let verdict = verdict::weigh(&attempts, identity.runtime.as_ref());
     Examination { identity, attempts, verdict }
 }

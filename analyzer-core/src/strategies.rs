@@ -127,6 +127,15 @@ pub fn run<'a, 'd>(subject: &Subject<'a, 'd>) -> Vec<Attempt<'a, 'd>> {
     attempts
 }
 
+/// Link-time address of the key that code led to, if any did.
+#[must_use]
+pub fn key(attempts: &[Attempt<'_, '_>]) -> Option<VirtAddr> {
+    attempts.iter().find_map(|attempt| match attempt.found {
+        Ok(Finding::Key { address }) => Some(address),
+        _ => None,
+    })
+}
+
 impl<'a, 'd> Subject<'a, 'd> {
     /// What strategies need to know about `image`.
     #[must_use]
