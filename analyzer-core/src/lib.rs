@@ -8,4 +8,5 @@ extern crate alloc;
 
 pub mod addr;
 pub mod code;
+pub mod image;
 pub mod report;
