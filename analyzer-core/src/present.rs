@@ -2,7 +2,6 @@
 //! for people.
 
 use alloc::{
-    borrow::Cow,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -175,22 +174,22 @@ impl<'a, 'd> Namer<'a, 'd> {
 }
 
 impl Names for Namer<'_, '_> {
-    fn name_at(&self, address: VirtAddr) -> Option<Cow<'_, str>> {
+    fn name_at(&self, address: VirtAddr) -> Option<String> {
         let callee = self.image.callee(address);
         if let Some(name) = callee.name {
             let plt = if callee.slot.is_some() { "@plt" } else { "" };
-            return Some(format!("{name}{plt}").into());
+            return Some(format!("{name}{plt}"));
         }
         if let Some(name) = self.data_name(address) {
-            return Some(name.trim_start_matches('&').to_string().into());
+            return Some(name.trim_start_matches('&').to_string());
         }
         if !self.image.is_executable(address) {
             return None;
         }
         let function = self.image.function_at(address)?;
         Some(match address.distance_from(function.address)? {
-            0 => function.name.into(),
-            offset => format!("{}+{offset:#x}", function.name).into(),
+            0 => function.name.to_string(),
+            offset => format!("{}+{offset:#x}", function.name),
         })
     }
 }

@@ -268,9 +268,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
         function: &Function,
         lifted: &mut Lifted,
     ) -> Option<Flow> {
-        /// Longest x86-64 instruction.
-        const LONGEST: usize = 15;
-        let bytes = self.image.bytes_from(at, LONGEST);
+        let bytes = self.image.bytes_from(at, code::MAX_INSTRUCTION_LEN);
         if bytes.is_empty() || !self.image.is_executable(at) {
             self.incomplete = Some(Incomplete::NoCode(at));
             return None;

@@ -1,0 +1,222 @@
+//! Finding the relocation of a word, without reading the tables.
+//!
+//! What linkers do, and how it is used (every guess is verified against the
+//! record's own address, so a wrong one costs time, never correctness):
+//!
+//! - `DT_JMPREL` records lie in the order of the GOT words they fill, so the
+//!   distance from the first one tells the index.
+//! - `DT_RELACOUNT` relative relocations come first in `DT_RELA`, sorted by
+//!   address by every linker that writes that tag: binary search.
+//! - the rest of `DT_RELA` is grouped by symbol (GNU ld sorts by symbol, and
+//!   the groups by their first address): one pass collects the records of the
+//!   asked-for neighbourhood, as words looked up together lie together.
+//!
+//! When more than a few such passes would be needed, an index of all records
+//! is built once.
+
+use alloc::vec::Vec;
+use core::{
+    cell::{Cell, OnceCell, RefCell},
+    cmp::Ordering,
+};
+
+use object::{LittleEndian as LE, U64, elf, pod};
+
+use super::{
+    relr::Relr,
+    section::{Section, Sections},
+};
+use crate::addr::VirtAddr;
+
+type Rela = elf::Rela64<LE>;
+
+/// Passes over unsorted records before an index of all is built.
+const MOST_PASSES: u32 = 4;
+
+/// Bytes on either side of an asked-for address whose records one pass collects.
+const NEIGHBOURHOOD: u64 = 0x2000;
+
+/// Records below which a pass over all is cheaper than anything clever.
+const FEW: usize = 64;
+
+/// All relocation tables of an image.
+#[derive(Debug, Default)]
+pub(super) struct Relocations<'d> {
+    /// `DT_JMPREL`.
+    plt: &'d [Rela],
+    /// The first `DT_RELACOUNT` records of `DT_RELA`.
+    relative: &'d [Rela],
+    /// The other records of `DT_RELA`.
+    other: &'d [Rela],
+    relr_words: &'d [U64<LE>],
+    relr: OnceCell<Relr<'d>>,
+    seen: RefCell<Vec<Neighbourhood<'d>>>,
+    passes: Cell<u32>,
+    index: OnceCell<Vec<&'d Rela>>,
+}
+
+/// The records of [`Relocations::other`] and [`Relocations::plt`] in an address range.
+#[derive(Debug)]
+struct Neighbourhood<'d> {
+    start: u64,
+    end: u64,
+    records: Vec<&'d Rela>,
+}
+
+/// What a word is relocated with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found<'d> {
+    Record(&'d Rela),
+    /// A `DT_RELR` entry: the addend is the word's own content.
+    Relr,
+}
+
+pub(super) fn rela_slice(bytes: &[u8]) -> &[Rela] {
+    pod::slice_from_bytes(bytes, bytes.len() / size_of::<Rela>())
+        .map_or(&[][..], |(records, _)| records)
+}
+
+impl<'d> Relocations<'d> {
+    /// Tables as the dynamic section gives them, each the file's bytes.
+    pub(super) fn dynamic(plt: &'d [u8], rela: &'d [u8], relative: u64, relr: &'d [u8]) -> Self {
+        let rela = rela_slice(rela);
+        let relative = usize::try_from(relative).unwrap_or(usize::MAX).min(rela.len());
+        let (relative, other) = rela.split_at(relative);
+        Self {
+            plt: rela_slice(plt),
+            relative,
+            other,
+            relr_words: pod::slice_from_bytes(relr, relr.len() / 8)
+                .map_or(&[][..], |(words, _)| words),
+            ..Self::default()
+        }
+    }
+
+    /// Tables of a static executable, known only by its section headers:
+    /// loaded `SHT_RELA` sections (the linker's `__rela_iplt_start` range).
+    pub(super) fn of_sections(sections: &Sections<'d>) -> Self {
+        let records = sections
+            .of_kind(elf::SHT_RELA)
+            .filter(Section::is_loaded)
+            .flat_map(|section| rela_slice(section.data));
+        Self { index: OnceCell::from(sorted(records)), ..Self::default() }
+    }
+
+    /// The records that may be copy relocations.
+    pub(super) fn non_relative(&self) -> impl Iterator<Item = &'d Rela> {
+        self.other.iter().chain(self.plt)
+    }
+
+    /// What the word at `address` is relocated with.
+    pub(super) fn at(&self, address: VirtAddr) -> Option<Found<'d>> {
+        let address = address.0;
+        if let Some(index) = self.index.get() {
+            return lookup(index, address).map(Found::Record).or_else(|| self.relr_at(address));
+        }
+        guess_by_distance(self.plt, address)
+            .or_else(|| search(self.relative, address))
+            .or_else(|| self.search_unsorted(address))
+            .map(Found::Record)
+            .or_else(|| self.relr_at(address))
+    }
+
+    fn relr_at(&self, address: u64) -> Option<Found<'d>> {
+        if self.relr_words.is_empty() {
+            return None;
+        }
+        let relr = self.relr.get_or_init(|| Relr::new(self.relr_words));
+        relr.contains(VirtAddr(address)).then_some(Found::Relr)
+    }
+
+    fn search_unsorted(&self, address: u64) -> Option<&'d Rela> {
+        if self.other.len().saturating_add(self.plt.len()) <= FEW {
+            return self.non_relative().find(|record| record.r_offset.get(LE) == address);
+        }
+        if let Some(record) = search_groups(self.other, address) {
+            return Some(record);
+        }
+        let known = self.seen.borrow();
+        if let Some(near) = known.iter().find(|near| near.start <= address && address < near.end) {
+            return lookup(&near.records, address);
+        }
+        drop(known);
+        if self.passes.get() >= MOST_PASSES {
+            let all = self.relative.iter().chain(self.non_relative());
+            let index = self.index.get_or_init(|| sorted(all));
+            return lookup(index, address);
+        }
+        self.passes.set(self.passes.get().saturating_add(1));
+        let start = address.saturating_sub(NEIGHBOURHOOD);
+        let end = address.saturating_add(NEIGHBOURHOOD);
+        let records = sorted(
+            self.non_relative()
+                .filter(|record| record.r_offset.get(LE).wrapping_sub(start) < end - start),
+        );
+        let found = lookup(&records, address);
+        self.seen.borrow_mut().push(Neighbourhood { start, end, records });
+        found
+    }
+}
+
+fn sorted<'d>(records: impl Iterator<Item = &'d Rela>) -> Vec<&'d Rela> {
+    let mut all: Vec<&'d Rela> = records.collect();
+    all.sort_by_key(|record| record.r_offset.get(LE));
+    all
+}
+
+fn lookup<'d>(index: &[&'d Rela], address: u64) -> Option<&'d Rela> {
+    let at = index.partition_point(|record| record.r_offset.get(LE) < address);
+    index.get(at).copied().filter(|record| record.r_offset.get(LE) == address)
+}
+
+/// The record of `address`, if records fill consecutive words.
+fn guess_by_distance(records: &[Rela], address: u64) -> Option<&Rela> {
+    let distance = address.checked_sub(records.first()?.r_offset.get(LE))?;
+    let record = records.get(usize::try_from(distance / 8).ok()?)?;
+    (record.r_offset.get(LE) == address).then_some(record)
+}
+
+/// The record of `address`, if records are sorted by address.
+fn search(records: &[Rela], address: u64) -> Option<&Rela> {
+    let at = records.partition_point(|record| record.r_offset.get(LE) < address);
+    records.get(at).filter(|record| record.r_offset.get(LE) == address)
+}
+
+/// The record of `address`, if it is the first of its symbol's group and the
+/// groups are sorted by their first address.
+fn search_groups(records: &[Rela], address: u64) -> Option<&Rela> {
+    let (mut low, mut high) = (0, records.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        let symbol = records.get(middle)?.r_sym(LE, false);
+        let is_same = |at: usize| {
+            let record = records.get(low..high).and_then(|range| range.get(at.checked_sub(low)?));
+            record.is_some_and(|record| record.r_sym(LE, false) == symbol)
+        };
+        let start = middle - run_length(|back| middle.checked_sub(back + 1).is_some_and(is_same));
+        let first = records.get(start)?;
+        match first.r_offset.get(LE).cmp(&address) {
+            Ordering::Equal => return Some(first),
+            Ordering::Less => low = middle + run_length(|on| is_same(middle.saturating_add(on))),
+            Ordering::Greater => high = start,
+        }
+    }
+    None
+}
+
+/// How many of the numbers from 0 on are inside, found by doubling steps:
+/// right when the inside is one run.
+fn run_length(is_inside: impl Fn(usize) -> bool) -> usize {
+    let mut outside = 0_usize;
+    let mut low = 0;
+    while is_inside(outside) {
+        low = outside + 1;
+        outside = outside.saturating_mul(2).max(1);
+    }
+    // Everything below `low` is inside, `outside` is not.
+    while low < outside {
+        let middle = low.midpoint(outside);
+        if is_inside(middle) { low = middle + 1 } else { outside = middle }
+    }
+    low
+}
