@@ -22,20 +22,20 @@ use crate::{
 
 /// What the findings are drawn from.
 #[derive(Clone, Copy, Debug)]
-pub struct Examined<'e, 'a, 'd> {
+pub(crate) struct Examined<'e, 'a, 'd> {
     /// The image.
-    pub image: &'a Image<'d>,
+    pub(crate) image: &'a Image<'d>,
     /// What it is.
-    pub identity: &'e Identity,
+    pub(crate) identity: &'e Identity,
     /// What each strategy did; with evidence where explorations were recorded.
-    pub attempts: &'e [Attempt<'a, 'd>],
+    pub(crate) attempts: &'e [Attempt<'a, 'd>],
     /// What they amount to.
-    pub verdict: &'e Verdict,
+    pub(crate) verdict: &'e Verdict,
 }
 
 /// Everything there is to say about a file, most important first.
 #[must_use]
-pub fn of(examined: &Examined<'_, '_, '_>) -> Vec<Diagnosis> {
+pub(crate) fn of(examined: &Examined<'_, '_, '_>) -> Vec<Diagnosis> {
     let mut findings = Vec::new();
     about_outcome(examined, &mut findings);
     about_code(examined, &mut findings);
@@ -295,14 +295,21 @@ fn far_code(
 ) -> Option<(Code, String)> {
     let home = image.unwind_range(evidence.entry)?;
     let steps = evidence.explorer.trace().steps();
-    let (step, _) = steps
-        .iter()
-        .zip(on_path)
-        .find(|(step, _)| step.depth == 0 && step.function == evidence.entry && !home.contains(step.address))?;
+    let (step, _) = steps.iter().zip(on_path).find(|(step, on_path)| {
+        step.function == evidence.entry
+            && (**on_path || step.role == Some(StepRole::Branch))
+            && !home.contains(step.address)
+            && !is_function(image, step.address)
+    })?;
     Some((
         Code::AnswerInColdCode,
         format!("{function} goes on at {}, outside of {} to {}.", step.address, home.start, home.end),
     ))
+}
+
+/// Whether a function of its own, and no split-off part of one, holds `address`.
+fn is_function(image: &Image<'_>, address: VirtAddr) -> bool {
+    image.function_at(address).is_some_and(|function| !function.name.contains(".cold"))
 }
 
 fn about_version(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {

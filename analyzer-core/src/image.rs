@@ -11,6 +11,8 @@
 //! Sources of all layouts: the ELF gABI, the x86-64 psABI and the AArch64 ELF
 //! ABI (`aaelf64`).
 
+use core::fmt;
+
 use alloc::vec::Vec;
 use core::cell::OnceCell;
 
@@ -95,6 +97,16 @@ pub struct Cut {
     pub needed: u64,
     /// Bytes the file has from there.
     pub have: u64,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, offset, needed, have } = self;
+        write!(
+            f,
+            "The {what} takes {needed} bytes at file offset {offset:#x}, the file has {have} there."
+        )
+    }
 }
 
 impl<'d> Image<'d> {

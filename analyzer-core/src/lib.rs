@@ -119,8 +119,8 @@ fn examine<'a, 'd>(
     Examination { identity, attempts, verdict }
 }
 
-impl Examination<'_, '_> {
-    fn report(&self, image: &Image<'_>, options: &Options<'_>) -> Report {
+impl<'a, 'd> Examination<'a, 'd> {
+    fn report(&self, image: &'a Image<'d>, options: &Options<'_>) -> Report {
         let runtime = self.identity.runtime.as_ref();
         Report {
             schema: report::SCHEMA.to_owned(),

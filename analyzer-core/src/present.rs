@@ -21,7 +21,7 @@ use crate::{
 
 /// Names what addresses of one image are.
 #[derive(Debug)]
-pub struct Namer<'a, 'd> {
+pub(crate) struct Namer<'a, 'd> {
     image: &'a Image<'d>,
     runtime: Option<&'a RuntimeFacts>,
 }
@@ -29,13 +29,13 @@ pub struct Namer<'a, 'd> {
 impl<'a, 'd> Namer<'a, 'd> {
     /// A namer for `image`.
     #[must_use]
-    pub fn new(image: &'a Image<'d>, runtime: Option<&'a RuntimeFacts>) -> Self {
+    pub(crate) fn new(image: &'a Image<'d>, runtime: Option<&'a RuntimeFacts>) -> Self {
         Self { image, runtime }
     }
 
     /// The steps of an exploration, for the report.
     #[must_use]
-    pub fn steps(&self, evidence: &Evidence<'_, '_>) -> Vec<Step> {
+    pub(crate) fn steps(&self, evidence: &Evidence<'_, '_>) -> Vec<Step> {
         let terms = &evidence.explorer.terms;
         let on_path = evidence.explorer.on_path(&evidence.exploration);
         let mut function: Option<(VirtAddr, Option<&str>)> = None;
@@ -92,7 +92,7 @@ impl<'a, 'd> Namer<'a, 'd> {
 
     /// An abstract value in words: `&_PyRuntime+0x608`, `*[&autoTLSkey]`, `tp-0x8`.
     #[must_use]
-    pub fn value(&self, value: Value, terms: &Terms) -> String {
+    pub(crate) fn value(&self, value: Value, terms: &Terms) -> String {
         let Some(id) = value.term() else { return "?".to_string() };
         let offset = value.offset();
         match terms.get(id) {
@@ -209,7 +209,7 @@ fn size_name(size: u8) -> &'static str {
 
 /// Lower-case hexadecimal.
 #[must_use]
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| char::from(DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'?'));
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()

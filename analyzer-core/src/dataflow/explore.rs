@@ -320,7 +320,16 @@ impl<'a, 'd> Explorer<'a, 'd> {
         self.mark_call(action);
         match action {
             Action::Follow => match callee.address {
-                Some(address) if self.image.is_executable(address) => Some(address),
+                Some(address) if callee.via == Via::Direct && self.image.is_executable(address) => {
+                    Some(address)
+                }
+                Some(address) if self.can_enter(address, function) => {
+                    let depth = function.depth.saturating_add(1);
+                    if let Some(held) = self.run(address, state.clone(), depth, observer).returned {
+                        function.returns(held, &mut self.terms);
+                    }
+                    None
+                }
                 _ => {
                     self.unknown_result(at, state);
                     self.returns(state, function);
@@ -355,6 +364,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
             name: None,
             address: None,
             slot: None,
+            resolver: None,
             via: Via::Direct,
         });
         let call = self.describe(at, callee, state, function.depth, false);
@@ -368,10 +378,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
         }
         let action = observer.call(&call, &self.terms);
         let follow = action == Action::Follow
-            && function.depth < self.settings.depth
-            && callee.address.is_some_and(|address| {
-                self.image.is_executable(address) && !self.active.contains(&address)
-            });
+            && callee.address.is_some_and(|address| self.can_enter(address, function));
         self.mark_call(match action {
             Action::Follow if !follow => Action::Skip,
             action => action,
@@ -412,6 +419,13 @@ impl<'a, 'd> Explorer<'a, 'd> {
             None => self.unknown_result(at, state),
         }
         true
+    }
+
+    /// Whether a callee is code that is not being executed already.
+    fn can_enter(&self, callee: VirtAddr, caller: &Function) -> bool {
+        caller.depth < self.settings.depth
+            && self.image.is_executable(callee)
+            && !self.active.contains(&callee)
     }
 
     /// Takes back what the call instruction pushed.
@@ -473,7 +487,13 @@ impl<'a, 'd> Explorer<'a, 'd> {
         }
         if let Some(Term::Symbol(symbol)) = self.terms.of(value) {
             let name = self.image.symbol_name(symbol);
-            return Some(Callee { name, address: None, slot: None, via: Via::Slot });
+            return Some(Callee {
+                name,
+                address: None,
+                slot: None,
+                resolver: None,
+                via: Via::Slot,
+            });
         }
         let address = self.terms.as_address(value, self.image.is_fixed())?;
         Some(self.image.callee(address))
@@ -519,37 +539,27 @@ impl<'a, 'd> Explorer<'a, 'd> {
     fn pair_offset(&self, slot: VirtAddr, symbol: u32) -> Option<u64> {
         let word = slot.checked_add(8)?;
         match self.image.relocation_at(word) {
-            Some(Relocation::TlsOffset { symbol, addend }) => self.tls_offset(symbol, addend),
+            Some(Relocation::TlsOffset { module_offset, .. }) => {
+                module_offset.map(i64::cast_unsigned)
+            }
             Some(_) => None,
-            None if symbol == 0 => self.image.u64_at(word),
-            None => self.tls_offset(symbol, 0),
+            None => (symbol == 0).then(|| self.image.u64_at(word)).flatten(),
         }
-    }
-
-    /// Offset in this module's TLS block that `symbol + addend` stands for.
-    fn tls_offset(&self, symbol: u32, addend: i64) -> Option<u64> {
-        let start = match symbol {
-            0 => 0,
-            _ => self.image.dynamic_symbol_at(symbol).filter(|symbol| symbol.defined)?.address.0,
-        };
-        Some(start.wrapping_add_signed(addend))
     }
 
     fn descriptor_offset(&mut self, slot: VirtAddr) -> Value {
         self.mark(StepRole::Sink);
         match self.image.relocation_at(slot) {
-            Some(Relocation::TlsDescriptor { symbol, addend }) => {
-                match self.tls_offset(symbol, addend) {
-                    Some(module_offset) => self.terms.value(Term::TpOffset {
-                        slot,
-                        module_offset,
-                        descriptor: true,
-                    }),
-                    None => Value::UNKNOWN,
-                }
+            Some(Relocation::TlsDescriptor { module_offset: Some(offset), .. }) => {
+                self.tp_offset(slot, offset, true)
             }
             _ => Value::UNKNOWN,
         }
+    }
+
+    fn tp_offset(&mut self, slot: VirtAddr, module_offset: i64, descriptor: bool) -> Value {
+        let module_offset = module_offset.cast_unsigned();
+        self.terms.value(Term::TpOffset { slot, module_offset, descriptor })
     }
 
     fn unknown_result(&mut self, site: VirtAddr, state: &mut State) {
@@ -819,14 +829,9 @@ impl<'a, 'd> Explorer<'a, 'd> {
                     None => Value::UNKNOWN,
                 }
             }
-            Relocation::TpOffset { symbol, addend } => match self.tls_offset(symbol, addend) {
-                Some(module_offset) => self.terms.value(Term::TpOffset {
-                    slot: address,
-                    module_offset,
-                    descriptor: false,
-                }),
-                None => Value::UNKNOWN,
-            },
+            Relocation::TpOffset { module_offset: Some(offset), .. } => {
+                self.tp_offset(address, offset, false)
+            }
             Relocation::TlsDescriptor { .. } => {
                 self.terms.value(Term::DescriptorResolver { slot: address })
             }

@@ -417,7 +417,7 @@ impl Terms {
 
 /// The mask of the low `size` bytes.
 #[must_use]
-pub const fn low_bits(size: u8) -> u64 {
+pub(super) const fn low_bits(size: u8) -> u64 {
     if size >= 8 { u64::MAX } else { (1_u64 << (size * 8)) - 1 }
 }
 

@@ -22,8 +22,8 @@ pub(super) const KEY_IN_TSS: u64 = 4;
 enum Argument {
     /// The key.
     Key,
-    /// The key, of a function whose own code does not lead to
-    /// `pthread_getspecific`.
+    /// The key, of a function that another image holds and that by its
+    /// definition passes it on to `pthread_getspecific`.
     WrappedKey,
     /// A `Py_tss_t *`.
     Tss,
@@ -58,9 +58,11 @@ impl Observer for Sinks<'_> {
                 meet(Argument::Tss);
                 if call.callee.address.is_some() { Action::Follow } else { Action::Sink }
             }
+            // In 2.7 this function walks a list of its own: its code must tell.
+            Known::GetKeyValue if call.callee.address.is_some() => Action::Follow,
             Known::GetKeyValue => {
                 meet(Argument::WrappedKey);
-                if call.callee.address.is_some() { Action::Follow } else { Action::Sink }
+                Action::Sink
             }
             Known::TssIsCreated => {
                 meet(Argument::TestedTss);
