@@ -154,9 +154,9 @@ fn about_code(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {
             raise(findings, &mut seen, code, detail);
         }
     }
-    let tls_in_library = examined.verdict.routes.iter().any(|route| {
-        matches!(route, Route::ThreadLocal { model, .. } if *model != TlsModel::LocalExec)
-    });
+    let tls_in_library = examined.verdict.routes.iter().any(
+        |route| matches!(route, Route::ThreadLocal { model, .. } if *model != TlsModel::LocalExec),
+    );
     if tls_in_library {
         findings.push(diagnosis::new(
             Code::TlsInSharedLibrary,
@@ -173,11 +173,7 @@ fn raise(findings: &mut Vec<Diagnosis>, seen: &mut Vec<Code>, code: Code, detail
 }
 
 /// What about this code makes it hard for simpler decoders.
-fn shapes(
-    image: &Image<'_>,
-    evidence: &Evidence<'_, '_>,
-    name: &str,
-) -> Vec<(Code, String)> {
+fn shapes(image: &Image<'_>, evidence: &Evidence<'_, '_>, name: &str) -> Vec<(Code, String)> {
     let function = name.rsplit(':').next().unwrap_or(name);
     let steps = evidence.explorer.trace().steps();
     let on_path = evidence.explorer.on_path(&evidence.exploration);
@@ -225,8 +221,10 @@ fn shapes(
                 argument_is_number = matches!(src, Operand::Const(_));
             }
         }
-        if matches!(step.role, Some(StepRole::SkippedCall | StepRole::FollowedCall | StepRole::Sink))
-        {
+        if matches!(
+            step.role,
+            Some(StepRole::SkippedCall | StepRole::FollowedCall | StepRole::Sink)
+        ) {
             called = true;
         }
     }
@@ -262,7 +260,8 @@ fn first_call(
         let detail = format!("The first call of {function}, at {at}, is to {called}.");
         return Some((Code::FirstCallIsCreatedTest, detail));
     }
-    let answers = ["PyThread_tss_get", "PyThread_get_key_value", "pthread_getspecific", "__tls_get_addr"];
+    let answers =
+        ["PyThread_tss_get", "PyThread_get_key_value", "pthread_getspecific", "__tls_get_addr"];
     if step.role == Some(StepRole::FollowedCall) && !answers.contains(&called) {
         let detail = format!("{function} gets its answer from {called}, which it calls at {at}.");
         return Some((Code::GetterFollowsCall, detail));
@@ -280,7 +279,10 @@ fn called<'d>(image: &Image<'d>, site: VirtAddr) -> Option<&'d str> {
             image.callee(address).name.or_else(|| Some(image.function_at(address)?.name))
         }
         Flow::Call(Target::Memory(Address {
-            base: Operand::Pc(base), index: None, displacement, ..
+            base: Operand::Pc(base),
+            index: None,
+            displacement,
+            ..
         })) => image.slot_target(VirtAddr(base.0.wrapping_add(displacement)))?.name,
         _ => None,
     }
@@ -303,7 +305,10 @@ fn far_code(
     })?;
     Some((
         Code::AnswerInColdCode,
-        format!("{function} goes on at {}, outside of {} to {}.", step.address, home.start, home.end),
+        format!(
+            "{function} goes on at {}, outside of {} to {}.",
+            step.address, home.start, home.end
+        ),
     ))
 }
 
@@ -328,7 +333,8 @@ fn about_version(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>)
                 _ => (3..=15).contains(&version.minor),
             };
             if !supported {
-                findings.push(diagnosis::new(Code::VersionUnsupported, format!("This is {version}.")));
+                findings
+                    .push(diagnosis::new(Code::VersionUnsupported, format!("This is {version}.")));
             }
             if version.major == 2 {
                 findings.push(diagnosis::new(
@@ -396,10 +402,8 @@ fn about_file(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {
             "Neither .dynsym nor .symtab is there: no function can be found by its name.",
         ));
     } else if !dynamic {
-        findings.push(diagnosis::new(
-            Code::NoDynamicSymbols,
-            "Functions were found by .symtab alone.",
-        ));
+        findings
+            .push(diagnosis::new(Code::NoDynamicSymbols, "Functions were found by .symtab alone."));
     }
     let holds_code = |address: VirtAddr| !image.bytes_from(address, 1).is_empty();
     if !image.segments().iter().any(|segment| segment.executable && holds_code(segment.address)) {

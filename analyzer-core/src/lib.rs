@@ -54,9 +54,7 @@ pub mod version;
 
 use identity::{Identity, Role};
 use image::{Image, ParseError};
-use report::{
-    FileFacts, ImageFacts, Outcome, PythonFacts, Report, Route, Status, StrategyResult,
-};
+use report::{FileFacts, ImageFacts, Outcome, PythonFacts, Report, Route, Status, StrategyResult};
 use strategies::{Attempt, Subject};
 use verdict::Verdict;
 

@@ -45,8 +45,12 @@ fn refuse(bytes: &[u8], error: ParseError) -> (Status, Diagnosis) {
                 .unwrap_or_else(|| diagnosis::new(Code::NotElf, format!("{}.", kind.describe())));
             (Status::NotElf, finding)
         }
-        ParseError::Class32 { .. } => (Status::Unsupported, diagnosis::new(Code::Class32Bit, detail)),
-        ParseError::BigEndian { .. } => (Status::Unsupported, diagnosis::new(Code::BigEndian, detail)),
+        ParseError::Class32 { .. } => {
+            (Status::Unsupported, diagnosis::new(Code::Class32Bit, detail))
+        }
+        ParseError::BigEndian { .. } => {
+            (Status::Unsupported, diagnosis::new(Code::BigEndian, detail))
+        }
         ParseError::Machine(_) => {
             (Status::Unsupported, diagnosis::new(Code::ArchUnsupported, detail))
         }

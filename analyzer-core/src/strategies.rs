@@ -13,8 +13,6 @@ use crate::{
 };
 
 mod callees;
-#[cfg(feature = "dwarf")]
-mod dwarf;
 mod finding;
 mod getter_flow;
 mod key_flow;
@@ -105,9 +103,10 @@ pub fn run<'a, 'd>(subject: &Subject<'a, 'd>) -> Vec<Attempt<'a, 'd>> {
     let mut attempts = Vec::with_capacity(16);
     for (name, symbol) in KEY_READERS.into_iter().zip(subject.image.exports(&KEY_READERS)) {
         let entry = symbol.map(|symbol| symbol.address);
-        attempts.push(subject.follow(name, entry, |explorer, entry| {
-            subject.key_reader(explorer, name, entry)
-        }));
+        attempts.push(
+            subject
+                .follow(name, entry, |explorer, entry| subject.key_reader(explorer, name, entry)),
+        );
     }
     for (name, symbol) in GETTERS.into_iter().zip(subject.image.exports(&GETTERS)) {
         let entry = symbol.map(|symbol| symbol.address);
@@ -117,8 +116,6 @@ pub fn run<'a, 'd>(subject: &Subject<'a, 'd>) -> Vec<Attempt<'a, 'd>> {
     }
     known_offset::run(subject, &mut attempts);
     symbols::run(subject, &mut attempts);
-    #[cfg(feature = "dwarf")]
-    dwarf::run(subject, &mut attempts);
     for attempt in &mut attempts {
         if let Ok(finding) = attempt.found {
             attempt.found = subject.plausible(finding);
@@ -165,12 +162,7 @@ impl<'a, 'd> Subject<'a, 'd> {
     ) -> Attempt<'a, 'd> {
         let name = ["dataflow:", name].concat();
         let Some(entry) = entry else {
-            return Attempt {
-                name,
-                found: Err(Reason::NoFunction),
-                detail: None,
-                evidence: None,
-            };
+            return Attempt { name, found: Err(Reason::NoFunction), detail: None, evidence: None };
         };
         let settings = Settings { trace: self.trace, ..Settings::default() };
         let mut explorer = Explorer::new(self.image, settings);
@@ -182,8 +174,7 @@ impl<'a, 'd> Subject<'a, 'd> {
     /// The key a reader uses; from 3.15 the getter among them loads a
     /// thread-local variable instead.
     fn key_reader(&self, explorer: &mut Explorer<'a, 'd>, name: &str, entry: VirtAddr) -> Flow {
-        let mut flow =
-            key_flow::follow(explorer, &self.callees, entry, self.image.is_fixed());
+        let mut flow = key_flow::follow(explorer, &self.callees, entry, self.image.is_fixed());
         if flow.found != Err(Reason::NoSink) {
             return flow;
         }

@@ -55,14 +55,13 @@ pub fn weigh(attempts: &[Attempt<'_, '_>], runtime: Option<&RuntimeFacts>) -> Ve
         candidate.contested = contested;
     }
     candidates.retain(|candidate| is_usable(candidate.finding));
-    candidates.sort_by_key(|candidate| (rank(candidate.finding), usize::MAX - candidate.supporters));
+    candidates
+        .sort_by_key(|candidate| (rank(candidate.finding), usize::MAX - candidate.supporters));
     let found = attempts
         .iter()
         .map(|attempt| {
             let finding = attempt.found.ok()?;
-            candidates
-                .iter()
-                .position(|known| known.finding.relation(finding) == Relation::Same)
+            candidates.iter().position(|known| known.finding.relation(finding) == Relation::Same)
         })
         .collect();
     Verdict {
@@ -136,12 +135,9 @@ fn route(candidate: &Candidate, runtime: Option<&RuntimeFacts>) -> Route {
             tp_offset: variable.tp_offset,
             strength,
         },
-        Finding::Global { reaches, address } => Route::Global {
-            reaches,
-            address,
-            runtime_offset: runtime_offset(address),
-            strength,
-        },
+        Finding::Global { reaches, address } => {
+            Route::Global { reaches, address, runtime_offset: runtime_offset(address), strength }
+        }
     }
 }
 

@@ -245,9 +245,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
                     }
                     None => false,
                 },
-                Flow::Call(target) => {
-                    self.call(at, next, target, &mut state, function, observer)
-                }
+                Flow::Call(target) => self.call(at, next, target, &mut state, function, observer),
             };
             if !goes_on {
                 return;
@@ -399,7 +397,8 @@ impl<'a, 'd> Explorer<'a, 'd> {
         let (caller_step, caller_again) = (self.step, self.again);
         let result = match callee.address {
             Some(address) if follow => {
-                let run = self.run(address, state.clone(), function.depth.saturating_add(1), observer);
+                let run =
+                    self.run(address, state.clone(), function.depth.saturating_add(1), observer);
                 (self.step, self.again) = (caller_step, caller_again);
                 match run.returned {
                     Some(held) => Some(held),
@@ -477,8 +476,9 @@ impl<'a, 'd> Explorer<'a, 'd> {
     }
 
     fn callee(&self, target: Target, value: Value) -> Option<Callee<'d>> {
-        if let Target::Memory(Address { base: Operand::Pc(base), index: None, displacement, .. }) =
-            target
+        if let Target::Memory(Address {
+            base: Operand::Pc(base), index: None, displacement, ..
+        }) = target
         {
             let slot = VirtAddr(base.0.wrapping_add(displacement));
             if let Some(callee) = self.image.slot_target(slot) {
@@ -592,8 +592,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
             Op::Extend { dst, src, from, signed, width } => {
                 let value = self.operand(src, state);
                 let low = self.terms.mask(value, from.mask());
-                let value =
-                    if signed { self.sign_extended(value, low, from) } else { low };
+                let value = if signed { self.sign_extended(value, low, from) } else { low };
                 self.set_truncated(dst, value, width, state);
             }
             Op::Lea { dst, address, width } => {
@@ -609,8 +608,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
             Op::Store { address, src, size } => {
                 let address = self.address(&address, state);
                 let value = self.operand(src, state);
-                let value =
-                    if size < 8 { self.terms.mask(value, low_bits(size)) } else { value };
+                let value = if size < 8 { self.terms.mask(value, low_bits(size)) } else { value };
                 self.store(address, Held { value, by: self.step }, size.into(), state);
             }
             Op::Select { dst, left, right, width } => {
@@ -712,11 +710,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
 
     /// The value of a link-time address: a number where addresses are fixed.
     fn address_value(&mut self, address: VirtAddr) -> Value {
-        if self.image.is_fixed() {
-            Value::number(address.0)
-        } else {
-            self.terms.image(address)
-        }
+        if self.image.is_fixed() { Value::number(address.0) } else { self.terms.image(address) }
     }
 
     fn address(&mut self, address: &Address, state: &State) -> Value {
@@ -778,9 +772,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
     fn mentions_stack(&self, term: TermId) -> bool {
         match self.terms.get(term) {
             Some(Term::Stack | Term::AlignedStack { .. }) => true,
-            Some(Term::Sum(first, rest)) => {
-                self.mentions_stack(first) || self.mentions_stack(rest)
-            }
+            Some(Term::Sum(first, rest)) => self.mentions_stack(first) || self.mentions_stack(rest),
             Some(Term::Scaled { term, .. }) => self.mentions_stack(term),
             Some(Term::Either(a, b)) => [a, b]
                 .into_iter()
@@ -824,7 +816,9 @@ impl<'a, 'd> Explorer<'a, 'd> {
             Relocation::Symbolic { symbol, addend, .. } => {
                 let distance = addend.cast_unsigned();
                 match self.image.dynamic_symbol_at(symbol) {
-                    Some(known) if known.defined => self.address_value(known.address).plus(distance),
+                    Some(known) if known.defined => {
+                        self.address_value(known.address).plus(distance)
+                    }
                     Some(_) => self.terms.value(Term::Symbol(symbol)).plus(distance),
                     None => Value::UNKNOWN,
                 }
@@ -871,8 +865,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
     }
 
     fn set_truncated(&mut self, dst: Reg, value: Value, width: Width, state: &mut State) {
-        let value =
-            if width == Width::W64 { value } else { self.terms.mask(value, width.mask()) };
+        let value = if width == Width::W64 { value } else { self.terms.mask(value, width.mask()) };
         self.set(dst, value, state);
     }
 

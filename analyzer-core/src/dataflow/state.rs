@@ -62,8 +62,7 @@ impl State {
         for (number, held) in (0..).zip(&mut state.regs) {
             let reg = Reg(number);
             if reg < Reg::TEMP0 {
-                let term =
-                    if reg == stack_pointer { Term::Stack } else { Term::Entry(reg) };
+                let term = if reg == stack_pointer { Term::Stack } else { Term::Entry(reg) };
                 held.value = terms.value(term);
             }
         }

@@ -60,9 +60,8 @@ impl Trace {
         if let Some(&step) = self.by_place.get(&(depth, address)) {
             return step;
         }
-        let Some(step) = StepId::try_from(self.steps.len())
-            .ok()
-            .filter(|step| usize::from(*step) < Self::LIMIT)
+        let Some(step) =
+            StepId::try_from(self.steps.len()).ok().filter(|step| usize::from(*step) < Self::LIMIT)
         else {
             return NO_STEP;
         };

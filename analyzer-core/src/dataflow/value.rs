@@ -315,8 +315,10 @@ impl Terms {
             (_, 1) => value,
             (TermId::NUMBER, _) => Value::number(offset),
             (term, _) => match self.get(term) {
-                Some(Term::Scaled { term, factor: before }) => self
-                    .with_offset(Term::Scaled { term, factor: before.wrapping_mul(factor) }, offset),
+                Some(Term::Scaled { term, factor: before }) => self.with_offset(
+                    Term::Scaled { term, factor: before.wrapping_mul(factor) },
+                    offset,
+                ),
                 Some(Term::Sum(..) | Term::Either(..)) => Value::UNKNOWN,
                 _ => self.with_offset(Term::Scaled { term, factor }, offset),
             },
@@ -471,6 +473,9 @@ mod tests {
         let word = terms.value(Term::Contents { address, size: 4, signed: false });
         assert_eq!(terms.mask(word, 0xffff_ffff), word);
         assert_ne!(terms.mask(word.plus(1), 0xffff_ffff), word.plus(1));
-        assert_eq!(terms.sign_extend(Value::number(0xffff_fffe), 32).as_number(), Some(u64::MAX - 1));
+        assert_eq!(
+            terms.sign_extend(Value::number(0xffff_fffe), 32).as_number(),
+            Some(u64::MAX - 1)
+        );
     }
 }

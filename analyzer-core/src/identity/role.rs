@@ -30,9 +30,7 @@ const USED_BY_LAUNCHER: [&str; 5] =
     ["Py_BytesMain", "Py_Main", "Py_RunMain", "Py_Initialize", "Py_InitializeEx"];
 
 pub(super) fn of(image: &Image<'_>) -> Role {
-    let copied = || {
-        DEFINED_BY_RUNTIME.iter().any(|name| image.copy_relocated(name).is_some())
-    };
+    let copied = || DEFINED_BY_RUNTIME.iter().any(|name| image.copy_relocated(name).is_some());
     let defined = image.exports(&DEFINED_BY_RUNTIME);
     let functions = defined.iter().flatten().count();
     if (functions > 0 && !copied()) || image.section(".PyRuntime").is_some() {

@@ -70,8 +70,7 @@ fn library_name(name: &str) -> Option<(String, Option<PyVersion>)> {
 /// has it as fourth argument (2.7 to 3.15, `Python/getversion.c`).
 fn version_text(image: &Image<'_>) -> Option<(String, Option<PyVersion>)> {
     let [entry, snprintf] = image.exports(&["Py_GetVersion", "PyOS_snprintf"]);
-    let mut format =
-        Format { snprintf: snprintf.map(|symbol| symbol.address), text: None };
+    let mut format = Format { snprintf: snprintf.map(|symbol| symbol.address), text: None };
     let mut explorer =
         Explorer::new(image, Settings { budget: 400, depth: 2, ..Settings::default() });
     explorer.explore(entry?.address, &mut format);

@@ -1,6 +1,6 @@
 //! Look-ups of several names that go together.
 
-use super::{Image, Symbol};
+use super::{Image, Symbol, SymbolKind};
 
 impl<'d> Image<'d> {
     /// Definitions of names that a file exports together if it has them.
@@ -20,6 +20,30 @@ impl<'d> Image<'d> {
             if place.is_none() || named.suffix.is_empty() {
                 *place = Some(named.symbol);
             }
+        }
+        found
+    }
+
+    /// Definitions of variables of one kind, local ones included: from
+    /// `.symtab`, else from `.dynsym`.
+    ///
+    /// One pass over `.symtab` that looks at the names of that kind only.
+    #[must_use]
+    pub fn variables<const N: usize>(
+        &self,
+        kind: SymbolKind,
+        names: &[&str; N],
+    ) -> [Option<Symbol<'d>>; N] {
+        let mut found = [None; N];
+        for named in self.static_symbols_of(kind, names) {
+            if let Some(place) = found.get_mut(named.which)
+                && (place.is_none() || named.suffix.is_empty())
+            {
+                *place = Some(named.symbol);
+            }
+        }
+        for (place, name) in found.iter_mut().zip(names) {
+            *place = place.or_else(|| self.dynamic_symbol(name).filter(|it| it.kind == kind));
         }
         found
     }

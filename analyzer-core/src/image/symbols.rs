@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use object::LittleEndian as LE;
+use object::{LittleEndian as LE, elf};
 
 use super::{
     Image,
     hash::{GnuHash, SysvHash},
-    symbol::{Symbol, SymbolTable, Table, is_definition, string_at, unversioned},
+    symbol::{self, Symbol, SymbolKind, SymbolTable, Table, is_definition, string_at, unversioned},
 };
 use crate::addr::VirtAddr;
 
@@ -83,7 +83,7 @@ impl<'d> Image<'d> {
     pub(super) fn static_table(&self) -> SymbolTable<'d> {
         *self.static_symbols.get_or_init(|| {
             let sections = self.section_table();
-            let Some(section) = sections.of_kind(object::elf::SHT_SYMTAB).next() else {
+            let Some(section) = sections.of_kind(elf::SHT_SYMTAB).next() else {
                 return SymbolTable::new(&[], &[], Table::Static);
             };
             let strings = sections.get(section.link).map_or(&[][..], |strings| strings.data);
@@ -117,7 +117,7 @@ impl<'d> Image<'d> {
             let version = symbols.versions.get(at..)?.first_chunk::<2>()?;
             Some(u16::from_le_bytes(*version) & 0x8000 == 0)
         };
-        let pick = |found: &mut dyn Iterator<Item = (u32, &'d object::elf::Sym64<LE>)>| {
+        let pick = |found: &mut dyn Iterator<Item = (u32, &'d elf::Sym64<LE>)>| {
             let mut definitions = found.filter(|(_, entry)| is_definition(entry));
             let first = definitions.next()?;
             let other = definitions.find(|&(index, _)| is_default(index) == Some(true));
@@ -150,7 +150,7 @@ impl<'d> Image<'d> {
         let mut local = None;
         for (index, entry) in (0_u32..).zip(table.entries) {
             if table.is_named(entry, bytes) && is_definition(entry) {
-                if entry.st_bind() != object::elf::STB_LOCAL {
+                if entry.st_bind() != elf::STB_LOCAL {
                     return Some(table.symbol(index, entry));
                 }
                 local = local.or(Some((index, entry)));
@@ -165,9 +165,8 @@ impl<'d> Image<'d> {
         let symbols = self.dynamic_table();
         let table = symbols.table;
         let bytes = name.as_bytes();
-        let is_import =
-            |entry: &object::elf::Sym64<LE>| entry.st_shndx.get(LE) == object::elf::SHN_UNDEF;
-        let in_order = |entries: &'d [object::elf::Sym64<LE>]| {
+        let is_import = |entry: &elf::Sym64<LE>| entry.st_shndx.get(LE) == elf::SHN_UNDEF;
+        let in_order = |entries: &'d [elf::Sym64<LE>]| {
             (0_u32..)
                 .zip(entries)
                 .find(|(_, entry)| is_import(entry) && table.is_named(entry, bytes))
@@ -222,10 +221,27 @@ impl<'d> Image<'d> {
     /// the order of the table, found in one pass over it.
     #[must_use]
     pub fn static_symbols_named(&self, names: &[&str]) -> Vec<NamedSymbol<'d>> {
+        self.static_symbols_where(names, |_| true)
+    }
+
+    /// The same for symbols of one kind.
+    pub(super) fn static_symbols_of(
+        &self,
+        kind: SymbolKind,
+        names: &[&str],
+    ) -> Vec<NamedSymbol<'d>> {
+        self.static_symbols_where(names, |entry| symbol::kind(entry) == kind)
+    }
+
+    fn static_symbols_where(
+        &self,
+        names: &[&str],
+        wanted: impl Fn(&elf::Sym64<LE>) -> bool,
+    ) -> Vec<NamedSymbol<'d>> {
         let table = self.static_table();
         let mut found = Vec::new();
         for (index, entry) in (0_u32..).zip(table.entries) {
-            if !is_definition(entry) {
+            if !wanted(entry) || !is_definition(entry) {
                 continue;
             }
             let rest = table.strings.get(entry.st_name.get(LE) as usize..).unwrap_or_default();
@@ -249,8 +265,7 @@ impl<'d> Image<'d> {
     /// when it is a thread-local definition.
     pub(super) fn own_tls_offset(&self, index: u32) -> Option<u64> {
         let entry = self.dynamic_table().table.entries.get(index as usize)?;
-        let own = entry.st_shndx.get(LE) != object::elf::SHN_UNDEF
-            && entry.st_type() == object::elf::STT_TLS;
+        let own = entry.st_shndx.get(LE) != elf::SHN_UNDEF && entry.st_type() == elf::STT_TLS;
         own.then(|| entry.st_value.get(LE))
     }
 }

@@ -175,9 +175,9 @@ impl fmt::Display for Reason {
         match self {
             Reason::NoFunction => f.write_str("the file does not define this function"),
             Reason::NoSymbol => f.write_str("the file does not define this symbol"),
-            Reason::NoSink => f.write_str(
-                "followed to its end, the function makes no call that consumes a key",
-            ),
+            Reason::NoSink => {
+                f.write_str("followed to its end, the function makes no call that consumes a key")
+            }
             Reason::ArgumentUnknown(at) => {
                 write!(f, "what the call at {at} is given cannot be told from the code")
             }

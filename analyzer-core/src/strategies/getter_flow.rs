@@ -80,8 +80,7 @@ fn variable(address: Value, terms: &Terms, image: &Image<'_>) -> Result<TlsVaria
         Some(Term::ThreadPointer) => {
             let tp_offset = offset.cast_signed();
             let tls = image.tls();
-            let module_offset =
-                tls.and_then(|tls| module_offset(image.arch(), &tls, tp_offset));
+            let module_offset = tls.and_then(|tls| module_offset(image.arch(), &tls, tp_offset));
             Ok(TlsVariable {
                 model: Some(TlsModel::LocalExec),
                 module_offset,

@@ -76,7 +76,12 @@ impl Observer for Sinks<'_> {
 }
 
 /// Follows the entry function at `entry`.
-pub(super) fn follow(explorer: &mut Explorer<'_, '_>, callees: &Callees, entry: VirtAddr, fixed: bool) -> Flow {
+pub(super) fn follow(
+    explorer: &mut Explorer<'_, '_>,
+    callees: &Callees,
+    entry: VirtAddr,
+    fixed: bool,
+) -> Flow {
     let mut sinks = Sinks { callees, met: Vec::new() };
     let exploration = explorer.explore(entry, &mut sinks);
     let found = judge(&sinks.met, &explorer.terms, fixed);

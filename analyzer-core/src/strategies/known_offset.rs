@@ -14,8 +14,7 @@ use crate::{
 };
 
 pub(super) fn run<'a, 'd>(subject: &Subject<'a, 'd>, attempts: &mut Vec<Attempt<'a, 'd>>) {
-    let key = known(subject, known_key_offset)
-        .map(|address| Finding::Key { address });
+    let key = known(subject, known_key_offset).map(|address| Finding::Key { address });
     attempts.push(attempt(subject, "known-offset:autoTSSkey", key));
     let holder = known(subject, known_holder_offset)
         .map(|address| Finding::Global { reaches: Reaches::Holder, address });
@@ -40,13 +39,8 @@ fn attempt<'a, 'd>(
     }
 }
 
-type Lookup = fn(
-    PyVersion,
-    Flavour,
-    Arch,
-    Option<Libc>,
-    Option<u64>,
-) -> Result<u64, known_keys::Reason>;
+type Lookup =
+    fn(PyVersion, Flavour, Arch, Option<Libc>, Option<u64>) -> Result<u64, known_keys::Reason>;
 
 fn known(
     subject: &Subject<'_, '_>,

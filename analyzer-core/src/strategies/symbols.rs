@@ -1,6 +1,6 @@
 //! Routes that a symbol table names.
 
-use alloc::{string::ToString, vec::Vec};
+use alloc::{format, vec::Vec};
 
 use super::{
     Attempt, Subject,
@@ -8,70 +8,64 @@ use super::{
     getter_flow,
 };
 use crate::{
-    image::{Image, Symbol},
+    image::{Symbol, SymbolKind},
     report::{ImageKind, Reaches},
 };
 
-/// What a symbol of a known name stands for.
-#[derive(Clone, Copy, Debug)]
-enum Meaning {
-    /// The `int` key (3.3 to 3.6, `Python/pystate.c`; in 2.7 an index into a list).
-    Key,
-    /// A pointer to the state of the thread that holds the GIL (2.7 to 3.6).
-    Holder,
-    /// A thread-local pointer (3.12 and later, `Python/pystate.c`).
-    ThreadLocal(Reaches),
-}
+/// Variables of versions before 3.7 (`Python/pystate.c`).
+///
+/// `autoTLSkey` is a key from 3.3; in 2.7 it is an index into a list.
+const STATICS: [&str; 2] = ["autoTLSkey", "_PyThreadState_Current"];
 
-const SYMBOLS: [(&str, Meaning); 4] = [
-    ("autoTLSkey", Meaning::Key),
-    ("_PyThreadState_Current", Meaning::Holder),
-    ("_Py_tss_tstate", Meaning::ThreadLocal(Reaches::Attached)),
-    ("_Py_tss_gilstate", Meaning::ThreadLocal(Reaches::Owned)),
-];
+/// Thread-local variables of 3.12 and later (`Python/pystate.c`), and what
+/// they hold.
+const THREAD_LOCALS: [&str; 2] = ["_Py_tss_tstate", "_Py_tss_gilstate"];
+const REACHES: [Reaches; 2] = [Reaches::Attached, Reaches::Owned];
 
 pub(super) fn run<'a, 'd>(subject: &Subject<'a, 'd>, attempts: &mut Vec<Attempt<'a, 'd>>) {
-    let names = SYMBOLS.map(|(name, _)| name);
     let image = subject.debug.unwrap_or(subject.image);
-    let found = objects(image, &names);
-    for ((name, meaning), symbol) in SYMBOLS.into_iter().zip(found) {
-        let found = match symbol {
-            None => Err(Reason::NoSymbol),
-            Some(symbol) => match meaning {
-                Meaning::Key if subject.version.is_some_and(|version| version.major == 2) => {
-                    Err(Reason::KeyList)
-                }
-                Meaning::Key => Ok(Finding::Key { address: symbol.address }),
-                Meaning::Holder => {
-                    Ok(Finding::Global { reaches: Reaches::Holder, address: symbol.address })
-                }
-                Meaning::ThreadLocal(reaches) => {
-                    let variable = variable(subject, symbol.address.0);
-                    Ok(Finding::ThreadLocal { reaches, variable })
-                }
-            },
-        };
-        attempts.push(Attempt {
-            name: ["symbol:", name].concat(),
-            found,
-            detail: symbol
-                .map(|symbol| ["defined as ", symbol.name, " at ", &symbol.address.to_string()].concat()),
-            evidence: None,
-        });
+    let version = subject.version;
+    let [key, holder] = if version.is_some_and(|version| version.at_least(3, 7)) {
+        [Err(Reason::NotInVersion); 2]
+    } else {
+        image.variables(SymbolKind::Object, &STATICS).map(|found| found.ok_or(Reason::NoSymbol))
+    };
+    let key = match key {
+        Ok(_) if version.is_some_and(|version| version.major == 2) => Err(Reason::KeyList),
+        key => key,
+    };
+    let [key_name, holder_name] = STATICS;
+    attempts.push(attempt(key_name, key, |symbol| Finding::Key { address: symbol.address }));
+    attempts.push(attempt(holder_name, holder, |symbol| Finding::Global {
+        reaches: Reaches::Holder,
+        address: symbol.address,
+    }));
+    let thread_locals = if version.is_some_and(|version| !version.at_least(3, 12)) {
+        [Err(Reason::NotInVersion); 2]
+    } else {
+        image.variables(SymbolKind::Tls, &THREAD_LOCALS).map(|found| found.ok_or(Reason::NoSymbol))
+    };
+    for ((name, reaches), symbol) in THREAD_LOCALS.into_iter().zip(REACHES).zip(thread_locals) {
+        attempts.push(attempt(name, symbol, |symbol| Finding::ThreadLocal {
+            reaches,
+            variable: variable(subject, symbol.address.0),
+        }));
     }
 }
 
-/// Definitions of the names, from either symbol table.
-fn objects<'d, const N: usize>(image: &Image<'d>, names: &[&str; N]) -> [Option<Symbol<'d>>; N] {
-    let mut found = names.map(|name| image.dynamic_symbol(name));
-    for named in image.static_symbols_named(names) {
-        if let Some(place) = found.get_mut(named.which)
-            && (place.is_none() || named.suffix.is_empty())
-        {
-            *place = Some(named.symbol);
-        }
+fn attempt<'a, 'd>(
+    name: &str,
+    symbol: Result<Symbol<'_>, Reason>,
+    finding: impl FnOnce(&Symbol<'_>) -> Finding,
+) -> Attempt<'a, 'd> {
+    Attempt {
+        name: ["symbol:", name].concat(),
+        found: symbol.as_ref().map(finding).map_err(|reason| *reason),
+        detail: symbol
+            .ok()
+            .map(|symbol| format!("{} is defined at {}", symbol.name, symbol.address)),
+        evidence: None,
     }
-    found
 }
 
 /// A TLS symbol's value is its offset in the module's block (gABI, symbol table).
