@@ -108,6 +108,7 @@ pub fn run<'a, 'd>(subject: &Subject<'a, 'd>) -> Vec<Attempt<'a, 'd>> {
                 .follow(name, entry, |explorer, entry| subject.key_reader(explorer, name, entry)),
         );
     }
+    keep_gilstate_keys(&mut attempts);
     for (name, symbol) in GETTERS.into_iter().zip(subject.image.exports(&GETTERS)) {
         let entry = symbol.map(|symbol| symbol.address);
         attempts.push(subject.follow(name, entry, |explorer, entry| {
@@ -122,6 +123,20 @@ pub fn run<'a, 'd>(subject: &Subject<'a, 'd>) -> Vec<Attempt<'a, 'd>> {
         }
     }
     attempts
+}
+
+/// The state that `PyGILState_GetThisThreadState` returns is by definition the
+/// one a thread owns. Where it is kept in a thread-local variable (3.15), a key
+/// that another function was seen to use deep in its callees is another key.
+fn keep_gilstate_keys(attempts: &mut [Attempt<'_, '_>]) {
+    let Some((definition, others)) = attempts.split_first_mut() else { return };
+    if let Ok(Finding::ThreadLocal { .. }) = definition.found {
+        for attempt in others {
+            if let Ok(Finding::Key { address }) = attempt.found {
+                attempt.found = Err(Reason::AnotherKey(address));
+            }
+        }
+    }
 }
 
 /// Link-time address of the key that code led to, if any did.

@@ -32,21 +32,23 @@ impl<'d> Image<'d> {
         self.segments.address_of(offset)
     }
 
-    /// The `len` bytes the file holds for `address`, all from one segment.
+    /// The `len` bytes the file holds for `address`, all from one segment or
+    /// from segments that continue each other.
     #[must_use]
     pub fn bytes(&self, address: VirtAddr, len: usize) -> Option<&'d [u8]> {
         self.rest_from(address).get(..len)
     }
 
     /// Up to `max` bytes the file holds for `address`, to the end of its
-    /// segment's content at most.
+    /// segment's content, or of the last segment that continues it.
     #[must_use]
     pub fn bytes_from(&self, address: VirtAddr, max: usize) -> &'d [u8] {
         let rest = self.rest_from(address);
         rest.get(..max).unwrap_or(rest)
     }
 
-    /// All bytes from `address` to the end of its segment's content.
+    /// All bytes from `address` to the end of its segment's content, or of the
+    /// last segment that continues it.
     pub(super) fn rest_from(&self, address: VirtAddr) -> &'d [u8] {
         self.segments
             .file_range(address)

@@ -90,12 +90,25 @@ impl Segments {
     }
 
     /// File offset of `address` and how many bytes the file holds from there
-    /// to the end of the segment's content (at least one).
+    /// (at least one) to the end of the segment's content, or further where
+    /// the next segment continues it both in memory and in the file: tools
+    /// that edit files (`patchelf`) spread one table over several segments.
     pub(super) fn file_range(&self, address: VirtAddr) -> Option<(u64, u64)> {
-        let segment = self.at(address)?;
-        let into = address.distance_from(segment.address)?;
-        let rest = segment.file_size.checked_sub(into).filter(|&rest| rest > 0)?;
-        Some((segment.offset.checked_add(into)?, rest))
+        let after = self.sorted.partition_point(|segment| segment.address <= address);
+        let mut last = *self.sorted.get(after.checked_sub(1)?)?;
+        let into = address.distance_from(last.address)?;
+        let mut rest = last.file_size.checked_sub(into).filter(|&rest| rest > 0)?;
+        let start = last.offset.checked_add(into)?;
+        for next in self.sorted.get(after..).unwrap_or_default() {
+            let continues = last.address.checked_add(last.file_size) == Some(next.address)
+                && last.offset.checked_add(last.file_size) == Some(next.offset);
+            if !continues {
+                break;
+            }
+            rest = rest.checked_add(next.file_size)?;
+            last = *next;
+        }
+        Some((start, rest))
     }
 
     /// Address of the byte at a file offset, in the first segment that holds it.
@@ -113,6 +126,18 @@ mod tests {
     use alloc::vec;
 
     use super::*;
+
+    #[test]
+    fn a_continued_segment_is_read_on() {
+        let segments = Segments::new(vec![
+            segment(0x1000, 0x1000, 0, 0x1000),
+            segment(0x2000, 0x1000, 0x1000, 0x800),
+            segment(0x3000, 0x1000, 0x2000, 0x1000),
+        ]);
+        assert_eq!(segments.file_range(VirtAddr(0x1ff0)), Some((0xff0, 0x810)));
+        assert_eq!(segments.file_range(VirtAddr(0x27ff)), Some((0x17ff, 1)));
+        assert_eq!(segments.file_range(VirtAddr(0x2800)), None);
+    }
 
     fn segment(address: u64, memory_size: u64, offset: u64, file_size: u64) -> Segment {
         Segment {

@@ -101,6 +101,8 @@ pub enum Reason {
     ArgumentNotInImage(VirtAddr),
     /// Two sinks consume different keys.
     SinksDisagree(VirtAddr, VirtAddr),
+    /// The key at this address is used, and it is not that of the thread state.
+    AnotherKey(VirtAddr),
     /// What the function returns is not known.
     ResultUnknown,
     /// What the function returns is no pointer loaded from memory.
@@ -140,6 +142,7 @@ impl Reason {
             Reason::ArgumentUnknown(_) => "argument-unknown",
             Reason::ArgumentNotInImage(_) => "argument-not-in-image",
             Reason::SinksDisagree(..) => "sinks-disagree",
+            Reason::AnotherKey(_) => "another-key",
             Reason::ResultUnknown => "result-unknown",
             Reason::ResultNotLoaded => "result-not-loaded",
             Reason::OutsideRuntime(_) => "outside-runtime",
@@ -187,6 +190,10 @@ impl fmt::Display for Reason {
             Reason::SinksDisagree(one, other) => {
                 write!(f, "different paths use different keys, at {one} and at {other}")
             }
+            Reason::AnotherKey(address) => write!(
+                f,
+                "it uses the key at {address}, but PyGILState_GetThisThreadState uses none"
+            ),
             Reason::ResultUnknown => {
                 f.write_str("what the function returns cannot be told from the code")
             }
