@@ -8,8 +8,10 @@
 //! - `DT_RELACOUNT` relative relocations come first in `DT_RELA`, sorted by
 //!   address by every linker that writes that tag: binary search.
 //! - the rest of `DT_RELA` is grouped by symbol (GNU ld sorts by symbol, and
-//!   the groups by their first address): one pass collects the records of the
-//!   asked-for neighbourhood, as words looked up together lie together.
+//!   the groups by their first address): a word that is the first of its group
+//!   or in a large group is found without reading the others. Else one pass
+//!   collects the records of the asked-for neighbourhood, as words looked up
+//!   together lie together.
 //!
 //! When more than a few such passes would be needed, an index of all records
 //! is built once.
@@ -38,6 +40,9 @@ const NEIGHBOURHOOD: u64 = 0x2000;
 
 /// Records below which a pass over all is cheaper than anything clever.
 const FEW: usize = 64;
+
+/// Records from one that is looked at to the next, when looking for large groups.
+const STRIDE: usize = 8;
 
 /// All relocation tables of an image.
 #[derive(Debug, Default)]
@@ -132,8 +137,10 @@ impl<'d> Relocations<'d> {
         if self.other.len().saturating_add(self.plt.len()) <= FEW {
             return self.non_relative().find(|record| record.r_offset.get(LE) == address);
         }
-        if let Some(record) = search_groups(self.other, address) {
-            return Some(record);
+        let found =
+            search_groups(self.other, address).or_else(|| search_large_groups(self.other, address));
+        if found.is_some() {
+            return found;
         }
         let known = self.seen.borrow();
         if let Some(near) = known.iter().find(|near| near.start <= address && address < near.end) {
@@ -200,6 +207,27 @@ fn search_groups(records: &[Rela], address: u64) -> Option<&Rela> {
             Ordering::Less => low = middle + run_length(|on| is_same(middle.saturating_add(on))),
             Ordering::Greater => high = start,
         }
+    }
+    None
+}
+
+/// The record of `address`, if it is in a group of two [`STRIDE`]s or more
+/// that is sorted by address. Looks at one record in a stride.
+fn search_large_groups(records: &[Rela], address: u64) -> Option<&Rela> {
+    let symbol_at = |at: usize| records.get(at).map(|record| record.r_sym(LE, false));
+    let mut at = 0_usize;
+    while let (Some(symbol), Some(next)) = (symbol_at(at), symbol_at(at.checked_add(STRIDE)?)) {
+        if symbol != next {
+            at += STRIDE;
+            continue;
+        }
+        let is_same = |at: usize| symbol_at(at) == Some(symbol);
+        let start = at - run_length(|back| at.checked_sub(back + 1).is_some_and(is_same));
+        let end = at + run_length(|on| is_same(at.saturating_add(on)));
+        if let Some(found) = search(records.get(start..end)?, address) {
+            return Some(found);
+        }
+        at = end;
     }
     None
 }
