@@ -57,7 +57,7 @@ pub use self::{
 use self::{
     copies::CopyTarget,
     dynamic::Dynamic,
-    functions::FunctionIndex,
+    functions::Functions,
     relocations::{Found, Relocations},
     section::{Sections, slice_clamped},
     segment::Segments,
@@ -83,7 +83,9 @@ pub struct Image<'d> {
     static_symbols: OnceCell<SymbolTable<'d>>,
     relocations: OnceCell<Relocations<'d>>,
     copies: OnceCell<Vec<CopyTarget>>,
-    functions: OnceCell<FunctionIndex>,
+    static_functions: Functions,
+    dynamic_functions: Functions,
+    unwind_ranges: OnceCell<Vec<Range>>,
 }
 
 /// A part of the file that its headers declare and that is not there.
@@ -192,7 +194,9 @@ impl<'d> Image<'d> {
             static_symbols: OnceCell::new(),
             relocations: OnceCell::new(),
             copies: OnceCell::new(),
-            functions: OnceCell::new(),
+            static_functions: Functions::default(),
+            dynamic_functions: Functions::default(),
+            unwind_ranges: OnceCell::new(),
         })
     }
 
@@ -303,11 +307,12 @@ impl<'d> Image<'d> {
     }
 
     /// What the dynamic linker stores at the word at `address`, if it does.
+    /// Records that say nothing (`R_*_NONE`, which linkers leave behind) do not count.
     #[must_use]
     pub fn relocation_at(&self, address: VirtAddr) -> Option<Relocation> {
         match self.relocations().at(address)? {
             Found::Record(record) => {
-                Some(relocation::decode(self.arch, record, |symbol| self.own_tls_offset(symbol)))
+                relocation::decode(self.arch, record, |symbol| self.own_tls_offset(symbol))
             }
             Found::Relr => Some(Relocation::Relative { address: VirtAddr(self.u64_at(address)?) }),
         }

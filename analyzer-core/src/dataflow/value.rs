@@ -161,6 +161,14 @@ pub enum Term {
     Either(Value, Value),
 }
 
+// Terms that every exploration begins with have fixed ids and are not kept in
+// the arena.
+const IMAGE: u16 = 1;
+const STACK: u16 = 2;
+const THREAD_POINTER: u16 = 3;
+const FIRST_ENTRY: u16 = 4;
+const FIRST_INTERNED: u16 = FIRST_ENTRY + Reg::TEMP0.0 as u16;
+
 /// The arena of terms of one exploration.
 #[derive(Debug, Default)]
 pub struct Terms {
@@ -184,7 +192,16 @@ impl Terms {
     /// The term behind `id`; `None` for the number and the unknown.
     #[must_use]
     pub fn get(&self, id: TermId) -> Option<Term> {
-        self.terms.get(usize::from(id.0).checked_sub(1)?).copied()
+        match id.0 {
+            0 => None,
+            number @ 1..FIRST_INTERNED => Some(match number {
+                IMAGE => Term::Image,
+                STACK => Term::Stack,
+                THREAD_POINTER => Term::ThreadPointer,
+                _ => Term::Entry(Reg(u8::try_from(number - FIRST_ENTRY).unwrap_or(u8::MAX))),
+            }),
+            number => self.terms.get(usize::from(number - FIRST_INTERNED)).copied(),
+        }
     }
 
     /// The term of `value`; `None` for a number or an unknown value.
@@ -194,19 +211,28 @@ impl Terms {
     }
 
     fn intern(&mut self, term: Term) -> TermId {
+        match term {
+            Term::Image => return TermId(IMAGE),
+            Term::Stack => return TermId(STACK),
+            Term::ThreadPointer => return TermId(THREAD_POINTER),
+            Term::Entry(reg) if reg < Reg::TEMP0 => {
+                return TermId(FIRST_ENTRY + u16::from(reg.0));
+            }
+            _ => {}
+        }
         if let Some(at) = self.terms.iter().position(|known| *known == term) {
-            return Self::id(at);
+            return Self::interned(at);
         }
         if self.terms.len() >= Self::LIMIT {
             return TermId::UNKNOWN;
         }
         self.terms.push(term);
-        Self::id(self.terms.len().wrapping_sub(1))
+        Self::interned(self.terms.len() - 1)
     }
 
     /// The id of the term at index `at`, which [`Self::LIMIT`] keeps small.
-    fn id(at: usize) -> TermId {
-        u16::try_from(at.wrapping_add(1)).map_or(TermId::UNKNOWN, TermId)
+    fn interned(at: usize) -> TermId {
+        u16::try_from(at).map_or(TermId::UNKNOWN, |at| TermId(FIRST_INTERNED + at))
     }
 
     fn with_offset(&mut self, term: Term, offset: u64) -> Value {

@@ -68,4 +68,20 @@ impl<'d> Dynamic<'d> {
             .filter(|entry| entry.d_tag.get(LE) == elf::DT_NEEDED)
             .map(|entry| entry.d_val.get(LE))
     }
+
+    /// Where the tables start that usually follow each other in one segment.
+    pub(super) fn tables(&self) -> impl Iterator<Item = VirtAddr> {
+        [
+            self.symbols,
+            self.strings,
+            self.gnu_hash,
+            self.sysv_hash,
+            self.symbol_versions,
+            self.rela,
+            self.plt_rela,
+            self.relr,
+        ]
+        .into_iter()
+        .flatten()
+    }
 }

@@ -1,91 +1,102 @@
 //! Which function an address lies in, for naming.
 
 use alloc::vec::Vec;
+use core::cell::{Cell, OnceCell};
+
+use object::{LittleEndian as LE, elf};
 
 use super::{
     Image,
-    symbol::{Symbol, SymbolTable, Table, is_definition, kind},
+    symbol::{Binding, Symbol, SymbolKind, SymbolTable, is_definition, kind},
 };
 use crate::addr::VirtAddr;
 
+/// Look-ups that read the table through before an index of it is built:
+/// a report names a handful of functions, and the index of a large library
+/// costs as much time as that many passes and a lot more memory.
+const MOST_PASSES: u32 = 8;
+
 /// Function symbols looked at before an address when no function starts there.
-const NEIGHBOURS: usize = 16;
+const NEIGHBOURS: usize = 64;
 
-/// The function symbols of both tables, in order of address.
+/// The way into the function symbols of one table.
 #[derive(Debug, Default)]
-pub(super) struct FunctionIndex {
-    starts: Vec<Start>,
+pub(super) struct Functions {
+    passes: Cell<u32>,
+    /// Address and index in the table, in order of address.
+    index: OnceCell<Vec<(u64, u32)>>,
 }
 
-/// Where a function symbol starts, and which it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Start {
-    address: u64,
-    is_dynamic: bool,
-    index: u32,
-}
-
-impl FunctionIndex {
-    fn new(tables: [SymbolTable<'_>; 2]) -> Self {
-        let mut starts = Vec::new();
-        for table in tables {
-            let is_dynamic = table.table == Table::Dynamic;
-            starts.extend(
-                (0_u32..)
-                    .zip(table.entries)
-                    .filter(|(_, entry)| is_function(entry) && is_definition(entry))
-                    .map(|(index, entry)| Start {
-                        address: entry.st_value.get(object::LittleEndian),
-                        is_dynamic,
-                        index,
-                    }),
-            );
+impl Functions {
+    fn find<'d>(&self, table: SymbolTable<'d>, address: VirtAddr) -> Option<Symbol<'d>> {
+        if self.index.get().is_none() && self.passes.get() < MOST_PASSES {
+            self.passes.set(self.passes.get().saturating_add(1));
+            return best(address, functions(table), table);
         }
-        starts.sort_unstable();
-        Self { starts }
-    }
-}
-
-fn is_function(entry: &object::elf::Sym64<object::LittleEndian>) -> bool {
-    use super::symbol::SymbolKind::{Function, IndirectFunction};
-    matches!(kind(entry), Function | IndirectFunction)
-}
-
-impl<'d> Image<'d> {
-    /// The function symbol that starts at `address` or whose range holds it.
-    /// Of several the one with the widest visibility, then the shortest name.
-    ///
-    /// The first call reads both symbol tables through.
-    #[must_use]
-    pub fn function_at(&self, address: VirtAddr) -> Option<Symbol<'d>> {
-        let index = self.functions.get_or_init(|| {
-            FunctionIndex::new([self.counted_dynamic_table(), self.static_table()])
+        let starts = self.index.get_or_init(|| {
+            let mut starts: Vec<(u64, u32)> =
+                functions(table).map(|(index, entry)| (entry.st_value.get(LE), index)).collect();
+            starts.sort_unstable_by_key(|start| start.0);
+            starts
         });
-        let after = index.starts.partition_point(|start| start.address <= address.0);
-        let before = index.starts.get(..after)?;
-        let mut best: Option<Symbol<'d>> = None;
-        for start in before.iter().rev().take(NEIGHBOURS) {
-            let symbol = if start.is_dynamic {
-                self.dynamic_symbol_at(start.index)
-            } else {
-                self.static_table().get(start.index)
-            };
-            let Some(symbol) = symbol.filter(|symbol| {
-                !symbol.name.is_empty() && (symbol.address == address || symbol.contains(address))
-            }) else {
-                continue;
-            };
-            let better = best
-                .is_none_or(|best| symbol.address == best.address && rank(&symbol) < rank(&best));
-            if better {
-                best = Some(symbol);
-            }
-        }
-        best
+        let after = starts.partition_point(|start| start.0 <= address.0);
+        let near = starts.get(..after)?.iter().rev().take(NEIGHBOURS);
+        best(
+            address,
+            near.filter_map(|&(_, index)| Some((index, table.entries.get(index as usize)?))),
+            table,
+        )
     }
+}
+
+fn functions<'d>(table: SymbolTable<'d>) -> impl Iterator<Item = (u32, &'d elf::Sym64<LE>)> {
+    (0_u32..).zip(table.entries).filter(|(_, entry)| is_function(entry) && is_definition(entry))
+}
+
+/// Of the functions that hold `address` the one that starts last; of several
+/// at its start the one with the best name.
+fn best<'d>(
+    address: VirtAddr,
+    functions: impl Iterator<Item = (u32, &'d elf::Sym64<LE>)>,
+    table: SymbolTable<'d>,
+) -> Option<Symbol<'d>> {
+    functions
+        .filter(|(_, entry)| {
+            let into = address.0.checked_sub(entry.st_value.get(LE));
+            into.is_some_and(|into| into == 0 || into < entry.st_size.get(LE))
+        })
+        .map(|(index, entry)| table.symbol(index, entry))
+        .filter(|symbol| !symbol.name.is_empty())
+        .max_by(|left, right| {
+            left.address.cmp(&right.address).then_with(|| rank(right).cmp(&rank(left)))
+        })
+}
+
+fn is_function(entry: &elf::Sym64<LE>) -> bool {
+    matches!(kind(entry), SymbolKind::Function | SymbolKind::IndirectFunction)
 }
 
 /// Smaller is the better name.
 fn rank<'d>(symbol: &Symbol<'d>) -> (bool, usize, &'d str) {
-    (symbol.binding == super::Binding::Local, symbol.name.len(), symbol.name)
+    (symbol.binding == Binding::Local, symbol.name.len(), symbol.name)
+}
+
+impl<'d> Image<'d> {
+    /// The function symbol that starts at `address` or whose range holds it,
+    /// from `.symtab`, or where that has none, from the dynamic symbols.
+    /// Of several at one address, a global one, then the shortest name.
+    ///
+    /// The first calls read a symbol table through.
+    #[must_use]
+    pub fn function_at(&self, address: VirtAddr) -> Option<Symbol<'d>> {
+        let in_static = || {
+            let table = self.static_table();
+            self.static_functions.find(table, address)
+        };
+        let in_dynamic = || {
+            let table = self.counted_dynamic_table();
+            self.dynamic_functions.find(table, address)
+        };
+        in_static().or_else(in_dynamic)
+    }
 }

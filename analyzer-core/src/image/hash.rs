@@ -41,9 +41,10 @@ impl<'d> GnuHash<'d> {
         })
     }
 
-    /// Index of the first symbol in the table; those before it are not hashed.
-    pub(super) fn first(&self) -> u32 {
-        self.first
+    /// Index of the first symbol in the table, those before it not being
+    /// hashed; `None` when the table is empty.
+    pub(super) fn first(&self) -> Option<u32> {
+        self.buckets.iter().any(|bucket| bucket.get(LE) != 0).then_some(self.first)
     }
 
     /// Indices of the symbols named `name`, in table order.
@@ -70,13 +71,12 @@ impl<'d> GnuHash<'d> {
     }
 
     /// How many symbols there are, told by the last chain: its end is the
-    /// last symbol. At most what the file has room for.
-    pub(super) fn symbol_count(&self) -> u32 {
-        let last = self.buckets.iter().map(|bucket| bucket.get(LE)).max().unwrap_or(0);
-        let Some(into) = last.checked_sub(self.first) else { return self.first };
-        let tail = self.chains.get(into as usize..).unwrap_or_default();
-        let rest = tail.iter().position(|value| value.get(LE) & 1 != 0).map_or(0, |end| end + 1);
-        last.saturating_add(u32::try_from(rest).unwrap_or(u32::MAX))
+    /// last symbol. `None` when the table is empty.
+    pub(super) fn symbol_count(&self) -> Option<u32> {
+        let last = self.buckets.iter().map(|bucket| bucket.get(LE)).max().filter(|&b| b != 0)?;
+        let tail = self.chains.get(last.checked_sub(self.first)? as usize..)?;
+        let more = tail.iter().position(|value| value.get(LE) & 1 != 0)?;
+        u32::try_from(more).ok()?.checked_add(last)?.checked_add(1)
     }
 
     fn may_hold(&self, hash: u32) -> bool {
@@ -113,8 +113,8 @@ impl<'d> SysvHash<'d> {
     }
 
     /// `nchain`: the number of symbols.
-    pub(super) fn symbol_count(&self) -> u32 {
-        u32::try_from(self.chains.len()).unwrap_or(u32::MAX)
+    pub(super) fn symbol_count(&self) -> Option<u32> {
+        u32::try_from(self.chains.len()).ok()
     }
 
     /// Indices of the symbols named `name`, in chain order.

@@ -104,11 +104,14 @@ enum Class {
     TpOffset,
     TlsDescriptor,
     Copy,
+    /// `R_X86_64_NONE`, `R_AARCH64_NONE`.
+    Nothing,
     Other,
 }
 
 fn class(arch: Arch, raw: elf::RelocationType) -> Class {
     match arch {
+        _ if raw.0 == 0 => Class::Nothing,
         Arch::X86_64 => match raw {
             elf::R_X86_64_GLOB_DAT => Class::Symbolic(SymbolicKind::GlobDat),
             elf::R_X86_64_JUMP_SLOT => Class::Symbolic(SymbolicKind::JumpSlot),
@@ -142,13 +145,13 @@ pub(super) fn is_copy(arch: Arch, rela: &elf::Rela64<LE>) -> bool {
     class(arch, rela.r_type(LE, false)) == Class::Copy
 }
 
-/// Gives a record its meaning. `own_tls` tells the offset in this module's
+/// Gives a record its meaning, if it has one. `own_tls` tells the offset in this module's
 /// TLS block of a dynamic symbol that is defined here.
 pub(super) fn decode(
     arch: Arch,
     rela: &elf::Rela64<LE>,
     own_tls: impl Fn(u32) -> Option<u64>,
-) -> Relocation {
+) -> Option<Relocation> {
     let raw = rela.r_type(LE, false);
     let symbol = rela.r_sym(LE, false);
     let addend = rela.r_addend.get(LE);
@@ -156,7 +159,8 @@ pub(super) fn decode(
         0 => Some(addend),
         _ => Some(own_tls(symbol)?.cast_signed().wrapping_add(addend)),
     };
-    match class(arch, raw) {
+    Some(match class(arch, raw) {
+        Class::Nothing => return None,
         Class::Symbolic(kind) => Relocation::Symbolic { symbol, addend, kind },
         Class::Relative => Relocation::Relative { address: VirtAddr(addend.cast_unsigned()) },
         Class::IRelative => Relocation::IRelative { resolver: VirtAddr(addend.cast_unsigned()) },
@@ -170,5 +174,5 @@ pub(super) fn decode(
         }
         Class::Copy => Relocation::Copy { symbol },
         Class::Other => Relocation::Other { raw: raw.0, symbol, addend },
-    }
+    })
 }

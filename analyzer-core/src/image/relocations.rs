@@ -8,13 +8,16 @@
 //! - `DT_RELACOUNT` relative relocations come first in `DT_RELA`, sorted by
 //!   address by every linker that writes that tag: binary search.
 //! - the rest of `DT_RELA` is grouped by symbol (GNU ld sorts by symbol, and
-//!   the groups by their first address): one pass collects the records of the
-//!   asked-for neighbourhood, as words looked up together lie together.
+//!   the groups by their first address): a word that is the first of its group
+//!   or in a large group is found without reading the others. Else one pass
+//!   collects the records of the asked-for neighbourhood, as words looked up
+//!   together lie together; when another neighbourhood is asked for, a filter
+//!   made in a second pass tells most words that have no record.
 //!
 //! When more than a few such passes would be needed, an index of all records
 //! is built once.
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 use core::{
     cell::{Cell, OnceCell, RefCell},
     cmp::Ordering,
@@ -39,6 +42,9 @@ const NEIGHBOURHOOD: u64 = 0x2000;
 /// Records below which a pass over all is cheaper than anything clever.
 const FEW: usize = 64;
 
+/// Records from one that is looked at to the next, when looking for large groups.
+const STRIDE: usize = 8;
+
 /// All relocation tables of an image.
 #[derive(Debug, Default)]
 pub(super) struct Relocations<'d> {
@@ -52,6 +58,7 @@ pub(super) struct Relocations<'d> {
     relr: OnceCell<Relr<'d>>,
     seen: RefCell<Vec<Neighbourhood<'d>>>,
     passes: Cell<u32>,
+    filter: OnceCell<Filter>,
     index: OnceCell<Vec<&'d Rela>>,
 }
 
@@ -61,6 +68,40 @@ struct Neighbourhood<'d> {
     start: u64,
     end: u64,
     records: Vec<&'d Rela>,
+}
+
+/// Tells words that have no record: one bit per hashed address.
+#[derive(Debug)]
+struct Filter {
+    bits: Vec<u64>,
+}
+
+impl Filter {
+    /// Bits of the filter: with the fifteen thousand unsorted records of a
+    /// large libpython, one word in nine is not told.
+    const BITS: usize = 1 << 17;
+
+    fn new<'r>(records: impl Iterator<Item = &'r Rela>) -> Self {
+        let mut bits = vec![0_u64; Self::BITS / 64];
+        for record in records {
+            let (word, bit) = Self::place(record.r_offset.get(LE));
+            if let Some(word) = bits.get_mut(word) {
+                *word |= bit;
+            }
+        }
+        Self { bits }
+    }
+
+    fn may_hold(&self, address: u64) -> bool {
+        let (word, bit) = Self::place(address);
+        self.bits.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    /// Fibonacci hashing: the high bits of a product with 2^64 / φ.
+    fn place(address: u64) -> (usize, u64) {
+        let hash = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::BITS.ilog2());
+        ((hash / 64) as usize, 1 << (hash % 64))
+    }
 }
 
 /// What a word is relocated with.
@@ -132,20 +173,29 @@ impl<'d> Relocations<'d> {
         if self.other.len().saturating_add(self.plt.len()) <= FEW {
             return self.non_relative().find(|record| record.r_offset.get(LE) == address);
         }
-        if let Some(record) = search_groups(self.other, address) {
-            return Some(record);
+        let found =
+            search_groups(self.other, address).or_else(|| search_large_groups(self.other, address));
+        if found.is_some() {
+            return found;
         }
         let known = self.seen.borrow();
         if let Some(near) = known.iter().find(|near| near.start <= address && address < near.end) {
             return lookup(&near.records, address);
         }
         drop(known);
-        if self.passes.get() >= MOST_PASSES {
+        let passes = self.passes.get();
+        if passes > 0 {
+            let filter = self.filter.get_or_init(|| Filter::new(self.non_relative()));
+            if !filter.may_hold(address) {
+                return None;
+            }
+        }
+        if passes >= MOST_PASSES {
             let all = self.relative.iter().chain(self.non_relative());
             let index = self.index.get_or_init(|| sorted(all));
             return lookup(index, address);
         }
-        self.passes.set(self.passes.get().saturating_add(1));
+        self.passes.set(passes.saturating_add(1));
         let start = address.saturating_sub(NEIGHBOURHOOD);
         let end = address.saturating_add(NEIGHBOURHOOD);
         let records = sorted(
@@ -200,6 +250,27 @@ fn search_groups(records: &[Rela], address: u64) -> Option<&Rela> {
             Ordering::Less => low = middle + run_length(|on| is_same(middle.saturating_add(on))),
             Ordering::Greater => high = start,
         }
+    }
+    None
+}
+
+/// The record of `address`, if it is in a group of two [`STRIDE`]s or more
+/// that is sorted by address. Looks at one record in a stride.
+fn search_large_groups(records: &[Rela], address: u64) -> Option<&Rela> {
+    let symbol_at = |at: usize| records.get(at).map(|record| record.r_sym(LE, false));
+    let mut at = 0_usize;
+    while let (Some(symbol), Some(next)) = (symbol_at(at), symbol_at(at.checked_add(STRIDE)?)) {
+        if symbol != next {
+            at += STRIDE;
+            continue;
+        }
+        let is_same = |at: usize| symbol_at(at) == Some(symbol);
+        let start = at - run_length(|back| at.checked_sub(back + 1).is_some_and(is_same));
+        let end = at + run_length(|on| is_same(at.saturating_add(on)));
+        if let Some(found) = search(records.get(start..end)?, address) {
+            return Some(found);
+        }
+        at = end;
     }
     None
 }

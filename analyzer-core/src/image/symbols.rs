@@ -11,6 +11,8 @@ use super::{
 };
 use crate::addr::VirtAddr;
 
+type Record = elf::Sym64<LE>;
+
 /// The dynamic symbol table and the ways into it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DynamicSymbols<'d> {
@@ -60,19 +62,16 @@ impl<'d> Image<'d> {
         })
     }
 
-    /// The dynamic symbols cut to their number, which only hash tables tell
-    /// (or a string table that follows, or the section header).
+    /// The dynamic symbols cut to their number, which only hash tables tell.
+    /// Without one, they end at latest where the next table begins.
     pub(super) fn counted_dynamic_table(&self) -> SymbolTable<'d> {
         let all = self.dynamic_table();
-        let declared = match (all.sysv_hash, all.gnu_hash) {
-            (Some(hash), _) => Some(hash.symbol_count()),
-            (None, Some(hash)) => Some(hash.symbol_count()),
-            (None, None) => None,
-        };
-        let count = declared.map(|count| count as usize).or_else(|| {
-            let (symbols, strings) = (self.dynamic.symbols?, self.dynamic.strings?);
-            let distance = strings.distance_from(symbols)?;
-            usize::try_from(distance / 24).ok()
+        let hashed = all.sysv_hash.and_then(|hash| hash.symbol_count());
+        let hashed = hashed.or_else(|| all.gnu_hash.and_then(|hash| hash.symbol_count()));
+        let count = hashed.map(|count| count as usize).or_else(|| {
+            let start = self.dynamic.symbols?;
+            let end = self.dynamic.tables().filter(|&table| table > start).min()?;
+            usize::try_from(end.distance_from(start)?).ok()?.checked_div(size_of::<Record>())
         });
         let entries = all.table.entries;
         let entries = count.and_then(|count| entries.get(..count)).unwrap_or(entries);
@@ -117,7 +116,10 @@ impl<'d> Image<'d> {
             let version = symbols.versions.get(at..)?.first_chunk::<2>()?;
             Some(u16::from_le_bytes(*version) & 0x8000 == 0)
         };
-        let pick = |found: &mut dyn Iterator<Item = (u32, &'d elf::Sym64<LE>)>| {
+            if !wanted(entry) {
+                continue;
+            }
+        let pick = |found: &mut dyn Iterator<Item = (u32, &'d Record)>| {
             let mut definitions = found.filter(|(_, entry)| is_definition(entry));
             let first = definitions.next()?;
             let other = definitions.find(|&(index, _)| is_default(index) == Some(true));
@@ -165,8 +167,11 @@ impl<'d> Image<'d> {
         let symbols = self.dynamic_table();
         let table = symbols.table;
         let bytes = name.as_bytes();
-        let is_import = |entry: &elf::Sym64<LE>| entry.st_shndx.get(LE) == elf::SHN_UNDEF;
-        let in_order = |entries: &'d [elf::Sym64<LE>]| {
+            if !wanted(entry) {
+                continue;
+            }
+        let is_import = |entry: &Record| entry.st_shndx.get(LE) == elf::SHN_UNDEF;
+        let in_order = |entries: &'d [Record]| {
             (0_u32..)
                 .zip(entries)
                 .find(|(_, entry)| is_import(entry) && table.is_named(entry, bytes))
@@ -178,18 +183,14 @@ impl<'d> Image<'d> {
                 .find(|(_, entry)| is_import(entry))
                 .map(|found| found.0);
         }
-        match symbols.gnu_hash {
-            // Imports are not hashed, unless their PLT entry stands for their address.
-            Some(hash) => {
-                in_order(table.entries.get(..hash.first() as usize).unwrap_or(table.entries))
-                    .or_else(|| {
-                        hash.find(table, bytes)
-                            .find(|(_, entry)| is_import(entry))
-                            .map(|found| found.0)
-                    })
-            }
-            None => in_order(self.counted_dynamic_table().entries),
-        }
+        let Some((hash, first)) = symbols.gnu_hash.and_then(|hash| Some((hash, hash.first()?)))
+        else {
+            return in_order(self.counted_dynamic_table().entries);
+        };
+        // Imports are not hashed, unless their PLT entry stands for their address.
+        in_order(table.entries.get(..first as usize).unwrap_or(table.entries)).or_else(|| {
+            hash.find(table, bytes).find(|(_, entry)| is_import(entry)).map(|found| found.0)
+        })
     }
 
     /// The dynamic symbol at an index, as relocations use it.
@@ -230,7 +231,13 @@ impl<'d> Image<'d> {
         kind: SymbolKind,
         names: &[&str],
     ) -> Vec<NamedSymbol<'d>> {
-        self.static_symbols_where(names, |entry| symbol::kind(entry) == kind)
+        match kind {
+            // There are few of these: the pass is one comparison an entry.
+            SymbolKind::Tls => {
+                self.static_symbols_where(names, |entry| entry.st_type() == elf::STT_TLS)
+            }
+            _ => self.static_symbols_where(names, |entry| symbol::kind(entry) == kind),
+        }
     }
 
     fn static_symbols_where(
@@ -239,21 +246,21 @@ impl<'d> Image<'d> {
         wanted: impl Fn(&elf::Sym64<LE>) -> bool,
     ) -> Vec<NamedSymbol<'d>> {
         let table = self.static_table();
+        let starts: Vec<Start> = names.iter().map(|name| Start::of(name)).collect();
         let mut found = Vec::new();
         for (index, entry) in (0_u32..).zip(table.entries) {
-            if !wanted(entry) || !is_definition(entry) {
+            if !wanted(entry) {
                 continue;
             }
-            let rest = table.strings.get(entry.st_name.get(LE) as usize..).unwrap_or_default();
-            for (which, name) in names.iter().enumerate() {
-                let Some(after) = rest.strip_prefix(name.as_bytes()) else { continue };
-                let suffix = match after.first() {
-                    Some(0) => Some(""),
-                    Some(b'.') => string_at(after, 0).filter(|suffix| is_clone_suffix(suffix)),
-                    Some(b'@') => string_at(after, 0).map(|_| ""),
-                    _ => None,
-                };
-                if let Some(suffix) = suffix {
+            let at = entry.st_name.get(LE) as usize;
+            let rest = table.strings.get(at..).unwrap_or_default();
+            let first = Start::word(rest);
+            for (which, (name, start)) in names.iter().zip(&starts).enumerate() {
+                if !start.fits(first) {
+                    continue;
+                }
+                let suffix = rest.strip_prefix(name.as_bytes()).and_then(clone_suffix);
+                if let Some(suffix) = suffix.filter(|_| is_definition(entry)) {
                     found.push(NamedSymbol { which, suffix, symbol: table.symbol(index, entry) });
                 }
             }
@@ -270,10 +277,47 @@ impl<'d> Image<'d> {
     }
 }
 
-/// Whether what follows a name in a symbol is a chain of clone marks, each
-/// with an optional number: `.constprop.0.cold`.
-fn is_clone_suffix(suffix: &str) -> bool {
-    CLONE_SUFFIXES.iter().any(|mark| {
-        suffix.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    })
+/// The first bytes of a name as a word, so that most names are told apart by
+/// one comparison.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    word: u64,
+    mask: u64,
+}
+
+impl Start {
+    fn of(name: &str) -> Self {
+        let ones = [0xff; 8];
+        let mask = Self::word(ones.get(..name.len().min(8)).unwrap_or_default());
+        Self { word: Self::word(name.as_bytes()), mask }
+    }
+
+    fn word(bytes: &[u8]) -> u64 {
+        if let Some(bytes) = bytes.first_chunk() {
+            return u64::from_le_bytes(*bytes);
+        }
+        bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+    }
+
+    fn fits(self, first: u64) -> bool {
+        first & self.mask == self.word
+    }
+}
+
+/// What a compiler put after a name, given the string table from the end of
+/// the name on: nothing, or a chain of clone marks, each with an optional
+/// number (`.constprop.0.cold`). `None` when it is another, longer name.
+fn clone_suffix(after: &[u8]) -> Option<&str> {
+    match after.first()? {
+        0 => Some(""),
+        b'.' => string_at(after, 0).filter(|suffix| {
+            CLONE_SUFFIXES.iter().any(|mark| {
+                suffix
+                    .strip_prefix(mark)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
+        }),
+        b'@' => Some(""),
+        _ => None,
+    }
 }

@@ -1,37 +1,68 @@
 //! Function bounds from unwind tables.
 
+use alloc::vec::Vec;
+
 use gimli::{
-    BaseAddresses, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Pointer, UnwindSection,
+    BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Pointer, UnwindSection,
 };
 use object::{LittleEndian as LE, elf};
 
 use super::{Image, Range};
 use crate::addr::VirtAddr;
 
-impl Image<'_> {
+type Frames<'d> = EhFrame<EndianSlice<'d, LittleEndian>>;
+
+impl<'d> Image<'d> {
     /// The addresses of the unwind entry (`.eh_frame` FDE) that covers
-    /// `address`, found through the search table of `PT_GNU_EH_FRAME`. A
-    /// function split into hot and cold parts has an entry for each.
+    /// `address`. A function split into hot and cold parts has an entry for each.
+    ///
+    /// Found through the search table of `PT_GNU_EH_FRAME`, which needs no
+    /// section headers. Static executables are linked without that table:
+    /// there the `.eh_frame` section, if section headers tell where it is, is
+    /// read through on the first call.
     #[must_use]
     pub fn unwind_range(&self, address: VirtAddr) -> Option<Range> {
-        let header_at = self.program(elf::PT_GNU_EH_FRAME)?.p_vaddr.get(LE);
-        let header_bytes = self.rest_from(VirtAddr(header_at));
-        let bases = BaseAddresses::default().set_eh_frame_hdr(header_at);
-        let header = EhFrameHdr::new(header_bytes, LittleEndian).parse(&bases, 8).ok()?;
+        match self.program(elf::PT_GNU_EH_FRAME) {
+            Some(program) => self.searched_range(VirtAddr(program.p_vaddr.get(LE)), address),
+            None => {
+                let ranges = self.unwind_ranges.get_or_init(|| self.read_unwind_ranges());
+                let after = ranges.partition_point(|range| range.start <= address);
+                ranges.get(after.checked_sub(1)?).copied().filter(|range| range.contains(address))
+            }
+        }
+    }
+
+    fn searched_range(&self, header_at: VirtAddr, address: VirtAddr) -> Option<Range> {
+        let bases = BaseAddresses::default().set_eh_frame_hdr(header_at.0);
+        let header = EhFrameHdr::new(self.rest_from(header_at), LittleEndian);
+        let header = header.parse(&bases, 8).ok()?;
         let Pointer::Direct(frames_at) = header.eh_frame_ptr() else { return None };
         let Pointer::Direct(entry_at) = header.table()?.lookup(address.0, &bases).ok()? else {
             return None;
         };
         let frames = EhFrame::new(self.rest_from(VirtAddr(frames_at)), LittleEndian);
         let bases = bases.set_eh_frame(frames_at);
-        let entry = frames
-            .fde_from_offset(
-                &bases,
-                usize::try_from(entry_at.checked_sub(frames_at)?).ok()?.into(),
-                EhFrame::<EndianSlice<'_, LittleEndian>>::cie_from_offset,
-            )
-            .ok()?;
+        let into = usize::try_from(entry_at.checked_sub(frames_at)?).ok()?;
+        let entry = frames.fde_from_offset(&bases, into.into(), Frames::cie_from_offset).ok()?;
         let range = Range::new(VirtAddr(entry.initial_address()), entry.len());
         range.contains(address).then_some(range)
+    }
+
+    /// Every range of the `.eh_frame` section, up to the first entry that
+    /// cannot be read, in order of address.
+    fn read_unwind_ranges(&self) -> Vec<Range> {
+        let Some(section) = self.section(".eh_frame") else { return Vec::new() };
+        let frames = EhFrame::new(section.data, LittleEndian);
+        let bases = BaseAddresses::default().set_eh_frame(section.address.0);
+        let mut entries = frames.entries(&bases);
+        let mut ranges = Vec::new();
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(entry) = entry else { continue };
+            if let Ok(entry) = entry.parse(Frames::cie_from_offset) {
+                ranges.push(Range::new(VirtAddr(entry.initial_address()), entry.len()));
+            }
+        }
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges
     }
 }
