@@ -116,9 +116,6 @@ impl<'d> Image<'d> {
             let version = symbols.versions.get(at..)?.first_chunk::<2>()?;
             Some(u16::from_le_bytes(*version) & 0x8000 == 0)
         };
-            if !wanted(entry) {
-                continue;
-            }
         let pick = |found: &mut dyn Iterator<Item = (u32, &'d Record)>| {
             let mut definitions = found.filter(|(_, entry)| is_definition(entry));
             let first = definitions.next()?;
@@ -167,9 +164,6 @@ impl<'d> Image<'d> {
         let symbols = self.dynamic_table();
         let table = symbols.table;
         let bytes = name.as_bytes();
-            if !wanted(entry) {
-                continue;
-            }
         let is_import = |entry: &Record| entry.st_shndx.get(LE) == elf::SHN_UNDEF;
         let in_order = |entries: &'d [Record]| {
             (0_u32..)
