@@ -242,10 +242,9 @@ impl<'d> Image<'d> {
         let table = self.static_table();
         let starts: Vec<Start> = names.iter().map(|name| Start::of(name)).collect();
         let mut found = Vec::new();
-        for (index, entry) in (0_u32..).zip(table.entries) {
-            if !wanted(entry) {
-                continue;
-            }
+        let entries = table.entries.iter().enumerate();
+        for (index, entry) in entries.filter(|(_, entry)| wanted(entry)) {
+            let Ok(index) = u32::try_from(index) else { break };
             let at = entry.st_name.get(LE) as usize;
             let rest = table.strings.get(at..).unwrap_or_default();
             let first = Start::word(rest);
