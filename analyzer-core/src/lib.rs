@@ -48,6 +48,7 @@ pub mod layout;
 mod present;
 mod refusal;
 pub mod report;
+pub mod shrink;
 pub mod strategies;
 pub mod verdict;
 pub mod version;
