@@ -41,6 +41,7 @@ pub mod code;
 pub mod container;
 pub mod dataflow;
 pub mod diagnosis;
+pub mod eval_loop;
 mod findings;
 pub mod identity;
 pub mod image;
