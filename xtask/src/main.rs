@@ -41,6 +41,7 @@ const TASKS: &[Task] = &[
         run: setup::run,
     },
     Task { name: "test", help: "everything that has to hold before a merge", run: test::run },
+    Task { name: "test-update", help: "rewrite the expected outputs of tests", run: test::update },
 ];
 
 fn main() -> ExitCode {
@@ -66,6 +67,6 @@ fn main() -> ExitCode {
 fn list_tasks() {
     eprintln!("usage: cargo xtask TASK [ARGUMENT…]\n");
     for task in TASKS {
-        eprintln!("  {:<10} {}", task.name, task.help);
+        eprintln!("  {:<12} {}", task.name, task.help);
     }
 }

@@ -34,6 +34,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     steps::run_all(&chosen)
 }
 
+/// Rewrites the expected outputs of the tests that compare with one; review
+/// the change like any other.
+///
+/// # Errors
+/// A test fails for another reason.
+pub(crate) fn update(_: &[String]) -> Result<()> {
+    shell::run(cargo().args(["test", "--no-fail-fast"]).env("UPDATE_EXPECT", "1"))
+}
+
 fn formatting(_: &mut Tally) -> Result<()> {
     shell::run(cargo().args(["fmt", "--all", "--check"]))
 }
