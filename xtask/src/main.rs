@@ -9,6 +9,7 @@ mod codegen;
 mod demo;
 mod python;
 mod setup;
+mod shapes;
 mod shell;
 mod steps;
 mod test;
@@ -39,6 +40,11 @@ const TASKS: &[Task] = &[
         name: "setup",
         help: "get the compilers for wasm, BPF and bare targets",
         run: setup::run,
+    },
+    Task {
+        name: "shapes",
+        help: "compile the entry functions in many ways and analyze each",
+        run: shapes::run,
     },
     Task { name: "test", help: "everything that has to hold before a merge", run: test::run },
     Task { name: "test-update", help: "rewrite the expected outputs of tests", run: test::update },

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::shapes;
 use crate::shell::{self, cargo};
 use crate::steps::{self, Step, Tally};
 use crate::toolchain;
@@ -12,6 +13,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", run: clippy },
     Step { name: "tests", run: tests },
     Step { name: "no std in analyzer-core", run: no_std },
+    Step { name: "shapes", run: shapes::reduced },
     Step { name: "documentation", run: documentation },
 ];
 
