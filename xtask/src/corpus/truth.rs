@@ -114,7 +114,7 @@ pub(crate) fn of_python(
         libc: None,
         thread_local: thread_locals(sources)?,
     };
-    if truth.pthread_key.is_none() && truth.global.is_none() && truth.thread_local.is_empty() {
+    if truth.runtime.is_none() && truth.global.is_none() {
         anyhow::bail!("{} tells nothing of CPython's thread states", sources.debug.display());
     }
     Ok(truth)

@@ -41,13 +41,13 @@ impl Debugger {
         gdb.args(["-nx", "-batch", "-ex", "set language c", "-ex", "set debuginfod enabled off"]);
         for (name, expression) in expressions {
             // `output` fails as a whole, so a failed expression leaves a bare name.
-            gdb.args(["-ex", &format!("echo \\n@{name} "), "-ex", &format!("output {expression}")]);
+            gdb.args(["-ex", &format!("echo \\n@{name}="), "-ex", &format!("output {expression}")]);
         }
         let output = gdb.args(["-ex", "echo \\n"]).arg(file).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text
             .lines()
-            .filter_map(|line| line.strip_prefix('@')?.split_once(' '))
+            .filter_map(|line| line.strip_prefix('@')?.split_once('='))
             .filter_map(|(name, value)| {
                 let (known, _) = expressions.iter().find(|(known, _)| *known == name)?;
                 Some((*known, value.trim().parse().ok()?))

@@ -41,7 +41,7 @@ fn readelf(option: &str, file: &Path) -> Result<String> {
 pub(super) fn build_id(file: &Path) -> Result<Option<String>> {
     Ok(readelf("--notes", file)?
         .lines()
-        .find_map(|line| line.trim().strip_prefix("Build ID: ").map(str::to_owned)))
+        .find_map(|line| line.split_once("Build ID: ").map(|(_, id)| id.trim().to_owned())))
 }
 
 pub(super) fn has_section(file: &Path, name: &str) -> Result<bool> {
