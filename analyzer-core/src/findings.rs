@@ -235,7 +235,7 @@ fn shapes(image: &Image<'_>, evidence: &Evidence<'_, '_>, name: &str) -> Vec<(Co
         }
     }
     shapes.extend(first_call(image, evidence, function));
-    shapes.extend(far_code(image, evidence, function, &on_path));
+    shapes.extend(far_code(image, evidence, function));
     shapes
 }
 
@@ -299,13 +299,11 @@ fn far_code(
     image: &Image<'_>,
     evidence: &Evidence<'_, '_>,
     function: &str,
-    on_path: &[bool],
 ) -> Option<(Code, String)> {
     let home = image.unwind_range(evidence.entry)?;
     let steps = evidence.explorer.trace().steps();
-    let (step, _) = steps.iter().zip(on_path).find(|(step, on_path)| {
+    let step = steps.iter().find(|step| {
         step.function == evidence.entry
-            && (**on_path || step.role == Some(StepRole::Branch))
             && !home.contains(step.address)
             && !is_function(image, step.address)
     })?;

@@ -91,8 +91,9 @@ pub(super) fn follow(
 /// The one key all sinks agree on.
 fn judge(sinks: &[Sink], terms: &Terms, fixed: bool) -> Result<Finding, Reason> {
     // The innermost proof counts: what reaches pthread_getspecific before what
-    // is handed to a function that, by its definition, would pass it on.
-    for wanted in [Argument::Key, Argument::Tss, Argument::WrappedKey] {
+    // is handed to a function that, by its definition, would pass it on, and
+    // that before what is only tested.
+    for wanted in [Argument::Key, Argument::Tss, Argument::WrappedKey, Argument::TestedTss] {
         let of_kind = || sinks.iter().filter(|sink| sink.argument == wanted);
         let mut found: Option<(VirtAddr, VirtAddr)> = None;
         for sink in of_kind() {
