@@ -13,6 +13,7 @@ mod shapes;
 mod shell;
 mod steps;
 mod test;
+mod tidy;
 mod toolchain;
 
 /// One thing `cargo xtask` can do.
