@@ -60,7 +60,26 @@ fn similar(code: &str) -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use analyzer_core::diagnosis;
+    use expect_test::expect_file;
+
     use super::similar;
+
+    #[test]
+    fn the_documentation_lists_every_diagnosis() {
+        let mut page = String::from(
+            "# Diagnoses\n\nEvery code that a report can carry, with its page. `keyhole explain CODE` \
+             prints the same.\n\n| code | title |\n|---|---|\n",
+        );
+        for entry in diagnosis::all() {
+            let code = entry.code;
+            page += &format!(
+                "| [`{code}`](../analyzer-core/diagnoses/{code}.md) | {} |\n",
+                entry.title
+            );
+        }
+        expect_file!["../../docs/diagnoses.md"].assert_eq(&page);
+    }
 
     #[test]
     fn a_misspelled_code_finds_its_neighbours() {

@@ -14,6 +14,7 @@ mod shapes;
 mod shell;
 mod steps;
 mod test;
+mod tidy;
 mod toolchain;
 
 /// One thing `cargo xtask` can do.

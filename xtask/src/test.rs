@@ -5,10 +5,11 @@ use anyhow::{Result, bail};
 use crate::shapes;
 use crate::shell::{self, cargo};
 use crate::steps::{self, Step, Tally};
-use crate::toolchain;
+use crate::{tidy, toolchain};
 
 /// The steps, in order. Another task's check is one more line.
 const STEPS: &[Step] = &[
+    Step { name: "house rules", run: house_rules },
     Step { name: "formatting", run: formatting },
     Step { name: "clippy", run: clippy },
     Step { name: "tests", run: tests },
@@ -43,6 +44,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// A test fails for another reason.
 pub(crate) fn update(_: &[String]) -> Result<()> {
     shell::run(cargo().args(["test", "--no-fail-fast"]).env("UPDATE_EXPECT", "1"))
+}
+
+fn house_rules(_: &mut Tally) -> Result<()> {
+    tidy::check()
 }
 
 fn formatting(_: &mut Tally) -> Result<()> {
