@@ -212,10 +212,7 @@ fn closure(image: &Image<'_>, handlers: Vec<Range>, budget: &mut u64) -> Vec<Ran
     known.truncate(MOST_HANDLERS);
     let mut targets = Vec::new();
     for &range in &known {
-        let mut of_one = sweep(image, range, budget).jumps;
-        of_one.sort_unstable();
-        of_one.dedup();
-        targets.extend(of_one);
+        targets.extend(sweep(image, range, budget).jumps);
     }
     targets.sort_unstable();
     for same in targets.chunk_by(|a, b| a == b) {
@@ -247,32 +244,4 @@ fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn range(start: u64, end: u64) -> Range {
-        Range { start: VirtAddr(start), end: VirtAddr(end) }
-    }
-
-    #[test]
-    fn neighbours_are_joined() {
-        let handlers = alloc::vec![range(0x140, 0x180), range(0x100, 0x131), range(0x1000, 0x1008)];
-        assert_eq!(joined(handlers), [range(0x100, 0x180), range(0x1000, 0x1008)]);
-        assert_eq!(
-            joined(alloc::vec![range(u64::MAX - 1, u64::MAX), range(0, 1)]),
-            [range(0, 1), range(u64::MAX - 1, u64::MAX)]
-        );
-    }
-
-    #[test]
-    fn parts_do_not_overlap() {
-        let mut parts = Parts::default();
-        parts.add(range(0x100, 0x200), "hot", "symbol");
-        parts.add(range(0x180, 0x280), "cold", "jumps");
-        parts.add(range(0x200, 0x200), "cold", "empty");
-        parts.add(range(0x200, 0x240), "cold", "jumps");
-        assert_eq!(parts.ranges.len(), 2);
-        assert!(parts.hold(VirtAddr(0x23f)));
-        assert!(!parts.hold(VirtAddr(0x240)));
-    }
-}
+mod tests;

@@ -36,7 +36,9 @@ impl Frames {
         let table = layout::lookup(version, flavour, image.arch(), identity.libc);
         let runtime = identity.runtime.as_ref().map(|runtime| runtime.address);
         let (debug, refused) = match runtime.filter(|_| version.at_least(3, 13)) {
-            Some(address) => match DebugOffsets::read(image.bytes_from(address, MAX_LEN)) {
+            Some(address) => match DebugOffsets::read(image.bytes_from(address, MAX_LEN))
+                .and_then(|record| record.of_build(version, flavour))
+            {
                 Ok(debug) => (Some(debug), None),
                 Err(refused) => (None, Some(refused.to_string())),
             },

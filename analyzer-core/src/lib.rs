@@ -47,11 +47,14 @@ mod frames;
 pub mod identity;
 pub mod image;
 pub mod layout;
+pub mod libc;
 mod present;
 mod refusal;
 pub mod report;
 pub mod shrink;
 pub mod strategies;
+#[cfg(test)]
+mod test_elf;
 pub mod verdict;
 pub mod version;
 
@@ -148,7 +151,7 @@ impl<'a, 'd> Examination<'a, 'd> {
             gil: frames.gil,
             layout: frames.layout,
             eval_loop: frames.eval_loop,
-            libc: None,
+            libc: libc::libc_facts(image),
             strategies: self.strategy_results(image, options.trace),
             baselines: Vec::new(),
             diagnoses,

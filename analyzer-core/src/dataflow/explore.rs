@@ -62,10 +62,15 @@ pub trait Observer {
 pub struct Exploration {
     /// What the function returns; `None` when no path was seen to return.
     pub returned: Option<Value>,
+    /// Each different value a path was seen to return, at most 32.
+    pub returns: Vec<Value>,
     /// Why not all paths were followed to their end, where that is so.
     pub incomplete: Option<Incomplete>,
     pub(super) return_origin: StepId,
 }
+
+/// Different return values that are kept apart.
+const MOST_RETURNS: usize = 32;
 
 /// Why an exploration is incomplete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,11 +96,14 @@ pub struct Settings {
     pub trace: bool,
     /// `%fs:0x10` holds the thread pointer (glibc's `tcbhead_t.self`, x86-64).
     pub glibc_self: bool,
+    /// Execute each path for itself, joining nothing where paths meet: for
+    /// short functions whose loops the budget may end.
+    pub every_path: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { budget: 2000, depth: 4, trace: false, glibc_self: false }
+        Self { budget: 2000, depth: 4, trace: false, glibc_self: false, every_path: false }
     }
 }
 
@@ -116,6 +124,7 @@ pub struct Explorer<'a, 'd> {
     again: bool,
     /// The steps at which an observer found what it looks for.
     sinks: Vec<StepId>,
+    returns: Vec<Value>,
 }
 
 /// What one function's execution came to.
@@ -140,6 +149,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
             step: NO_STEP,
             again: false,
             sinks: Vec::new(),
+            returns: Vec::new(),
         }
     }
 
@@ -149,6 +159,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
         let run = self.run(entry, state, 0, observer);
         Exploration {
             returned: run.returned.map(|held| held.value),
+            returns: core::mem::take(&mut self.returns),
             incomplete: self.incomplete,
             return_origin: run.returned.map_or(NO_STEP, |held| held.by),
         }
@@ -187,6 +198,10 @@ impl<'a, 'd> Explorer<'a, 'd> {
             returned: None,
         };
         while let Some((at, mut state)) = function.pending.pop() {
+            if self.settings.every_path {
+                self.straight(at, state, &mut function, observer);
+                continue;
+            }
             match function.leaders.get_mut(&at) {
                 Some(known) => {
                     if !known.join(&state, &mut self.terms) {
@@ -289,6 +304,12 @@ impl<'a, 'd> Explorer<'a, 'd> {
     fn returns(&mut self, state: &State, function: &mut Function) {
         let value = state.reg(self.abi.ret);
         self.read(value);
+        if function.depth == 0
+            && self.returns.len() < MOST_RETURNS
+            && !self.returns.contains(&value.value)
+        {
+            self.returns.push(value.value);
+        }
         function.returns(value, &mut self.terms);
     }
 

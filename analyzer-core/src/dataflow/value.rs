@@ -210,6 +210,12 @@ impl Terms {
         self.get(value.term)
     }
 
+    /// The value `id + 0`.
+    #[must_use]
+    pub fn plain(&self, id: TermId) -> Value {
+        Value::made(id, 0)
+    }
+
     fn intern(&mut self, term: Term) -> TermId {
         match term {
             Term::Image => return TermId(IMAGE),
@@ -445,7 +451,7 @@ impl Terms {
 
 /// The mask of the low `size` bytes.
 #[must_use]
-pub(super) const fn low_bits(size: u8) -> u64 {
+pub(crate) const fn low_bits(size: u8) -> u64 {
     if size >= 8 { u64::MAX } else { (1_u64 << (size * 8)) - 1 }
 }
 

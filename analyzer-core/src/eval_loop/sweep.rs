@@ -15,9 +15,9 @@ use crate::{
 /// What the code of a range refers to.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Where direct jumps and branches leave the range, in order.
+    /// Where direct jumps and branches leave the range, sorted.
     pub(super) jumps: Vec<VirtAddr>,
-    /// Where direct calls go.
+    /// Where direct calls go, in order.
     pub(super) calls: Vec<VirtAddr>,
     /// Addresses outside of code that instructions form or use, sorted.
     pub(super) addresses: Vec<VirtAddr>,
@@ -50,8 +50,10 @@ pub(super) fn sweep(image: &Image<'_>, range: Range, budget: &mut u64) -> Seen {
         at = VirtAddr(at.0.wrapping_add(step.max(1).into()));
     }
     let mut seen = sweep.seen;
-    seen.addresses.sort_unstable();
-    seen.addresses.dedup();
+    for places in [&mut seen.jumps, &mut seen.addresses] {
+        places.sort_unstable();
+        places.dedup();
+    }
     seen
 }
 
@@ -70,10 +72,10 @@ impl Sweep<'_, '_> {
             self.op(op);
         }
         match lifted.flow {
-            Flow::Branch(target) | Flow::Jump(Target::Address(target)) => {
-                if !self.range.contains(target) {
-                    self.seen.jumps.push(target);
-                }
+            Flow::Branch(target) | Flow::Jump(Target::Address(target))
+                if !self.range.contains(target) =>
+            {
+                self.seen.jumps.push(target);
             }
             Flow::Call(Target::Address(target)) => self.seen.calls.push(target),
             Flow::Jump(Target::Memory(address)) | Flow::Call(Target::Memory(address)) => {

@@ -9,6 +9,8 @@ use crate::{
 
 /// Opcodes: a byte each in every version.
 const OPCODES: u64 = 256;
+/// Words that are looked at in all. Most addresses are given up at the first.
+const MOST_WORDS: u32 = 1 << 17;
 
 /// The targets of each table that begins at one of `addresses`: 256 words
 /// that all hold addresses of code. Opcodes that do not exist have a target
@@ -16,12 +18,16 @@ const OPCODES: u64 = 256;
 pub(super) fn dispatch_tables(image: &Image<'_>, addresses: &[VirtAddr]) -> Vec<Vec<VirtAddr>> {
     let mut tables = Vec::new();
     let mut behind_last = VirtAddr(0);
+    let mut words_left = MOST_WORDS;
     for &address in addresses {
         // An address inside a table that was found is not another one.
         if address < behind_last {
             continue;
         }
-        let entry = |index: u64| code_pointer(image, address.checked_add(index.checked_mul(8)?)?);
+        let entry = |index: u64| {
+            words_left = words_left.checked_sub(1)?;
+            code_pointer(image, address.checked_add(index.checked_mul(8)?)?)
+        };
         let targets: Option<Vec<VirtAddr>> = (0..OPCODES).map(entry).collect();
         if let Some(targets) = targets {
             behind_last =

@@ -11,7 +11,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::Layout;
-use crate::version::{PyVersion, ReleaseLevel};
+use crate::{
+    report::Flavour,
+    version::{PyVersion, ReleaseLevel},
+};
 
 /// The eight bytes the record begins with (no NUL follows).
 pub const COOKIE: [u8; 8] = *b"xdebugpy";
@@ -116,8 +119,8 @@ const WORDS: [Word; 54] = {
         Word([544, 624, 720], "PyASCIIObject", "state", Half),
         Word([560, 640, 736], "PyASCIIObject", "sizeof", Tail),
         Word([0, 0, 744], "PyCompactUnicodeObject", "sizeof", Tail),
-        Word([568, 648, 752], "PyGC_Head", "sizeof", Size(MEBI)),
-        Word([576, 656, 760], "PyGC_Head", "collecting", Half),
+        Word([568, 648, 752], "_gc_runtime_state", "sizeof", Size(MEBI)),
+        Word([576, 656, 760], "_gc_runtime_state", "collecting", Half),
     ]
 };
 
@@ -181,6 +184,22 @@ impl DebugOffsets {
         record.runtime_size = record.word("_PyRuntimeState", "sizeof").unwrap_or_default();
         record.check_objects()?;
         Ok(record)
+    }
+
+    /// The record, if it is about the build that the rest of the file is.
+    ///
+    /// # Errors
+    ///
+    /// On what they differ.
+    pub fn of_build(self, version: PyVersion, flavour: Flavour) -> Result<Self, NoDebugOffsets> {
+        if !self.version.agrees_with(version) {
+            return Err(NoDebugOffsets::OtherVersion { version: self.version });
+        }
+        let free_threaded = matches!(flavour, Flavour::FreeThreaded | Flavour::FreeThreadedDebug);
+        if self.free_threaded != free_threaded {
+            return Err(NoDebugOffsets::OtherFlavour { free_threaded: self.free_threaded });
+        }
+        Ok(self)
     }
 
     /// What the words say together: an object ends with its type pointer,
@@ -316,6 +335,16 @@ pub enum NoDebugOffsets {
         /// The version in it.
         version: PyVersion,
     },
+    /// Not the version the rest of the file is of.
+    OtherVersion {
+        /// The version in it.
+        version: PyVersion,
+    },
+    /// Not the flavour the rest of the file is of.
+    OtherFlavour {
+        /// Whether it says free-threaded.
+        free_threaded: bool,
+    },
     /// A value that no build can have.
     Implausible {
         /// CPython's structure.
@@ -340,6 +369,13 @@ impl fmt::Display for NoDebugOffsets {
             }
             Self::Prerelease { version } => {
                 write!(f, "the debug offsets are of {version}; the record changed between betas")
+            }
+            Self::OtherVersion { version } => {
+                write!(f, "the debug offsets are of {version}, unlike the rest of the file")
+            }
+            Self::OtherFlavour { free_threaded } => {
+                let word = if *free_threaded { "free-threaded build" } else { "build with a GIL" };
+                write!(f, "the debug offsets are of a {word}, unlike the rest of the file")
             }
             Self::Implausible { structure, member, value } => {
                 write!(f, "the debug offsets put {structure}.{member} at {value}, which cannot be")

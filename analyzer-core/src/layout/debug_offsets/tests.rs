@@ -379,6 +379,20 @@ fn what_cannot_be_is_refused() {
     assert_eq!(of(19, u64::MAX - 7), implausible("PyThreadState", "sizeof", u64::MAX - 7));
 }
 
+#[test]
+fn a_record_of_another_build_is_refused() {
+    let of = |version, flavour| {
+        DebugOffsets::read(&bytes(&PYENV_3_13_0)).unwrap().of_build(version, flavour).err()
+    };
+    assert_eq!(of(PyVersion::release(3, 13, 0), Flavour::Release), None);
+    assert_eq!(of(PyVersion::series(3, 13), Flavour::Debug), None);
+    let version = PyVersion::release(3, 13, 0);
+    let other = Some(NoDebugOffsets::OtherVersion { version });
+    assert_eq!(of(PyVersion::release(3, 13, 1), Flavour::Release), other);
+    let other = Some(NoDebugOffsets::OtherFlavour { free_threaded: false });
+    assert_eq!(of(version, Flavour::FreeThreaded), other);
+}
+
 /// The records of the series differ by words in their middle; each read as
 /// one of the others is refused.
 #[test]

@@ -1,0 +1,110 @@
+//! Which C library an image is, by what it defines and contains.
+
+use core::str;
+
+use memchr::memmem;
+
+use crate::{
+    image::{Image, Segment, Symbol},
+    report::Libc,
+};
+
+/// Longest version text that is believed.
+const LONGEST_VERSION: usize = 24;
+
+/// The definition of a name in a library's dynamic symbols, or in the symbol
+/// table of a static executable.
+pub(super) fn defined<'d>(image: &Image<'d>, name: &str) -> Option<Symbol<'d>> {
+    let symbol =
+        if image.has_dynamic() { image.dynamic_symbol(name) } else { image.static_symbol(name) };
+    symbol.filter(|symbol| symbol.defined)
+}
+
+/// glibc defines names nobody else does: its version function (libc), the
+/// dynamic linker's state (ld.so), and to 2.33 in libpthread the private
+/// names of the thread-specific data functions. musl says its name.
+pub(super) fn libc(image: &Image<'_>) -> Option<Libc> {
+    let has = |name| defined(image, name).is_some();
+    if has("gnu_get_libc_version")
+        || has("_rtld_global") && has("__tls_get_addr")
+        || has("__pthread_getspecific") && has("__pthread_key_create")
+    {
+        return Some(Libc::Glibc);
+    }
+    let musl = has("pthread_getspecific")
+        && has("__libc_start_main")
+        && constants(image).any(|bytes| memmem::find(bytes, b"musl libc (").is_some());
+    musl.then_some(Libc::Musl)
+}
+
+/// The library's version in its own words.
+pub(super) fn version<'d>(image: &Image<'d>, libc: Libc) -> Option<&'d str> {
+    match libc {
+        Libc::Glibc => glibc_version(image),
+        Libc::Musl => musl_version(image),
+    }
+}
+
+/// The version glibc tells debuggers, else the one in its banner.
+fn glibc_version<'d>(image: &Image<'d>) -> Option<&'d str> {
+    let told = defined(image, "__nptl_version")
+        .or_else(|| image.static_symbol("nptl_version"))
+        .and_then(|symbol| leading_version(image.bytes_from(symbol.address, LONGEST_VERSION)));
+    told.or_else(|| {
+        constants(image).find_map(|bytes| {
+            const MARK: &[u8] = b" release version ";
+            let at = memmem::find(bytes, MARK)?;
+            leading_version(bytes.get(at.checked_add(MARK.len())?..)?)
+        })
+    })
+}
+
+/// musl's `__libc_version` has no exported symbol; its text is the only
+/// string of the library that is a version. Two of them are none.
+fn musl_version<'d>(image: &Image<'d>) -> Option<&'d str> {
+    let mut versions = constants(image).flat_map(|bytes| {
+        bytes.split(|&byte| byte == 0).filter_map(|text| {
+            let version = leading_version(text)?;
+            let whole = version.len() == text.len() || text.get(version.len()) == Some(&b'-');
+            (whole && version.starts_with("1.") && version.matches('.').count() == 2)
+                .then(|| str::from_utf8(text).ok())?
+        })
+    });
+    let only = versions.next()?;
+    versions.next().is_none().then_some(only)
+}
+
+/// Digits and the dots between them at the start of `bytes`.
+fn leading_version(bytes: &[u8]) -> Option<&str> {
+    let window = bytes.get(..LONGEST_VERSION).unwrap_or(bytes);
+    let end = window.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.');
+    let text = str::from_utf8(window.get(..end.unwrap_or(window.len()))?).ok()?;
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let numbers = text.split('.').all(|number| !number.is_empty());
+    (numbers && text.contains('.')).then_some(text)
+}
+
+/// What the file holds of each segment that is never written to.
+fn constants<'d>(image: &Image<'d>) -> impl Iterator<Item = &'d [u8]> {
+    let constant = |segment: &&Segment| !segment.writable;
+    image.segments().iter().filter(constant).map(|segment| {
+        let size = usize::try_from(segment.file_size).unwrap_or(usize::MAX);
+        image.bytes_from(segment.address, size)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_digits_and_dots() {
+        assert_eq!(leading_version(b"2.36.\nCopyright"), Some("2.36"));
+        assert_eq!(leading_version(b"2.41.9000, by Roland"), Some("2.41.9000"));
+        assert_eq!(leading_version(b"2.31\0"), Some("2.31"));
+        assert_eq!(leading_version(b"1.2.5"), Some("1.2.5"));
+        for none in [&b""[..], b"2", b"version", b"2..3", b".5"] {
+            assert_eq!(leading_version(none), None, "{none:?}");
+        }
+    }
+}
