@@ -12,10 +12,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::shell;
-use archive::Archive;
+pub(crate) use archive::Archive;
 use manifest::Build;
 use table::{Row, Skipped};
 use verdict::Outcome;
@@ -125,7 +125,7 @@ fn subjects(folder: &Path, options: &Options) -> Result<(Vec<Subject>, Vec<Skipp
             });
             match archive {
                 Ok(archive) => from_archive(folder, archive, build),
-                Err(error) => Err(anyhow::anyhow!("{error:#}")),
+                Err(error) => Err(anyhow!("{error:#}").context("its lists cannot be had")),
             }
         };
         match fetched.and_then(|path| Ok((digest(&path)?, path))) {
@@ -134,10 +134,10 @@ fn subjects(folder: &Path, options: &Options) -> Result<(Vec<Subject>, Vec<Skipp
             }
             Ok((found, _)) => skipped.push(Skipped {
                 name: build.name(),
-                reason: format!("its SHA-256 is {found}, not the manifest's"),
+                reason: anyhow!("its SHA-256 is {found}, not the manifest's"),
             }),
             Err(error) => {
-                skipped.push(Skipped { name: build.name(), reason: format!("{error:#}") });
+                skipped.push(Skipped { name: build.name(), reason: error });
             }
         }
     }
@@ -147,7 +147,7 @@ fn subjects(folder: &Path, options: &Options) -> Result<(Vec<Subject>, Vec<Skipp
                 Ok(build) => subjects.push(Subject { path, build }),
                 Err(error) => skipped.push(Skipped {
                     name: format!("installed {}", path.file_name().unwrap_or_default().display()),
-                    reason: format!("no truth: {error:#}"),
+                    reason: error.context("no truth"),
                 }),
             }
         }
@@ -193,7 +193,7 @@ fn tell(rows: &[Row], skipped: &[Skipped]) {
         }
     }
     for skip in skipped {
-        println!("skipped   {}: {}", skip.name, skip.reason);
+        println!("skipped   {}: {:#}", skip.name, skip.reason);
     }
     let mut summary = String::new();
     table::summary(&mut summary, rows);

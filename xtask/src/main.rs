@@ -8,6 +8,7 @@ use std::process::ExitCode;
 mod codegen;
 mod corpus;
 mod demo;
+mod live;
 mod python;
 mod setup;
 mod shapes;
@@ -42,6 +43,11 @@ const TASKS: &[Task] = &[
         name: "demo",
         help: "build keyhole and inspect every Python found here",
         run: demo::run,
+    },
+    Task {
+        name: "live",
+        help: "check reports against running Pythons of other suites and of aarch64",
+        run: live::run,
     },
     Task {
         name: "setup",

@@ -123,6 +123,28 @@ impl Archive {
             .with_context(|| format!("apt-get left no {name} {version} behind"))
     }
 
+    /// Those packages and everything they depend on, as `.deb` files.
+    ///
+    /// # Errors
+    /// The mirror does not have them all.
+    pub(crate) fn with_dependencies(&self, names: &[String]) -> Result<Vec<Package>> {
+        let cache = self.configuration.with_file_name("cache").join("archives");
+        shell::output(
+            self.apt("apt-get")
+                .args(["install", "-q", "-y", "--download-only", "--no-install-recommends"])
+                .args(names),
+        )?;
+        let mut packages = Vec::new();
+        for entry in std::fs::read_dir(cache)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "deb") {
+                packages.push(Package { path });
+            }
+        }
+        packages.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(packages)
+    }
+
     fn kept(&self, name: &str, version: &str) -> Result<Option<Package>> {
         // apt percent-encodes the colon of an epoch in file names.
         let start = format!("{name}_{}_", version.replace(':', "%3a"));
@@ -159,6 +181,20 @@ impl Package {
         if files.iter().all(|file| folder.join(file).is_file()) {
             return Ok(());
         }
+        let members: Vec<String> = files.iter().map(|file| format!("./{file}")).collect();
+        self.tar(&members, folder)
+    }
+
+    /// Unpacks all its files below `folder`, following links to folders there.
+    ///
+    /// # Errors
+    /// Nothing can be written.
+    pub(crate) fn unpack(&self, folder: &Path) -> Result<()> {
+        self.tar(&["--keep-directory-symlink".into()], folder)
+    }
+
+    /// Hands the package's files to tar, with further arguments for it.
+    fn tar(&self, arguments: &[String], folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder)?;
         let mut data = shell::command("dpkg-deb")
             .arg("--fsys-tarfile")
@@ -171,13 +207,13 @@ impl Package {
             .arg("-x")
             .arg("-C")
             .arg(folder)
-            .args(files.iter().map(|file| format!("./{file}")))
+            .args(arguments)
             .stdin(pipe)
             .status()
             .context("cannot start tar")?;
         data.wait()?;
         if !status.success() {
-            bail!("tar cannot extract {files:?} from {}", self.path.display());
+            bail!("tar cannot unpack {} ({})", self.path.display(), arguments.join(" "));
         }
         Ok(())
     }

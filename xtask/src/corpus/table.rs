@@ -19,7 +19,8 @@ pub(crate) struct Row {
 #[derive(Debug)]
 pub(crate) struct Skipped {
     pub(crate) name: String,
-    pub(crate) reason: String,
+    /// Its outermost context is for the page, the whole chain for the terminal.
+    pub(crate) reason: anyhow::Error,
 }
 
 /// The page `docs/corpus.md`.

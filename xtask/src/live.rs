@@ -1,0 +1,96 @@
+//! `cargo xtask live`: the live check of `agent/tests/live_key` on Pythons of
+//! other suites and of aarch64.
+//!
+//! Packages are unpacked, not installed, into a root folder per suite below
+//! `target/live`; x86-64 roots are entered with `chroot`, aarch64 ones run in
+//! `qemu-aarch64`. Arguments choose roots by name, for instance `forky-arm64`.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::corpus::Archive;
+use crate::shell::{self, cargo};
+
+/// Suite, architecture, and the versions of Python there.
+const ROOTS: [(&str, &str, &[&str]); 8] = [
+    ("bullseye", "amd64", &["2.7", "3.9"]),
+    ("bookworm", "amd64", &["3.11"]),
+    ("trixie", "amd64", &["3.13"]),
+    ("forky", "amd64", &["3.13", "3.14", "3.15"]),
+    ("bullseye", "arm64", &["2.7", "3.9"]),
+    ("bookworm", "arm64", &["3.11"]),
+    ("trixie", "arm64", &["3.13"]),
+    ("forky", "arm64", &["3.13", "3.14", "3.15"]),
+];
+
+/// Makes the roots and runs the check in them.
+///
+/// # Errors
+/// A root cannot be made, or the check fails in one.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let folder = shell::root().join("target/live");
+    let mut native = Vec::new();
+    let mut aarch64 = Vec::new();
+    for (suite, arch, versions) in ROOTS {
+        let name = format!("{suite}-{arch}");
+        if !arguments.is_empty() && !arguments.contains(&name) {
+            continue;
+        }
+        let root = folder.join(&name);
+        make(&folder, suite, arch, versions, &root)
+            .with_context(|| format!("cannot make a root of {name}"))?;
+        if arch == "arm64" { aarch64.push(root) } else { native.push(root) }
+    }
+    if native.is_empty() && aarch64.is_empty() {
+        bail!("no root has such a name");
+    }
+    for (roots, program, package) in [
+        (&native, "chroot", "coreutils"),
+        (&aarch64, "qemu-aarch64", "qemu-user"),
+        (&aarch64, "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    ] {
+        if !roots.is_empty() && !shell::has_program(program) {
+            bail!("{program} is not installed (apt-get install {package})");
+        }
+    }
+    shell::run(
+        cargo()
+            .args(["test", "--package", "agent", "--test", "live_key", "--", "--nocapture"])
+            .env("KEYHOLE_ROOTS", std::env::join_paths(&native)?)
+            .env("KEYHOLE_AARCH64_ROOTS", std::env::join_paths(&aarch64)?),
+    )
+}
+
+/// Unpacks the Pythons and what they depend on into `root`.
+fn make(folder: &Path, suite: &str, arch: &str, versions: &[&str], root: &Path) -> Result<()> {
+    let complete = root.join("complete");
+    if complete.is_file() {
+        return Ok(());
+    }
+    let archive = Archive::open(folder, suite, arch, false)?;
+    let mut names = vec!["coreutils".to_owned(), "libc6".to_owned()];
+    for version in versions {
+        names.push(format!("python{version}"));
+        names.push(format!("libpython{version}"));
+    }
+    let packages = archive.with_dependencies(&names)?;
+    // Packages of all suites agree on these, some by their own paths.
+    for name in ["bin", "sbin", "lib", "lib64"] {
+        let target = root.join("usr").join(name);
+        std::fs::create_dir_all(&target)?;
+        let link = root.join(name);
+        if !link.exists() {
+            std::os::unix::fs::symlink(Path::new("usr").join(name), &link)?;
+        }
+    }
+    for name in ["tmp", "proc", "dev"] {
+        std::fs::create_dir_all(root.join(name))?;
+    }
+    for package in &packages {
+        package.unpack(root)?;
+    }
+    std::fs::write(&complete, "")?;
+    println!("{}: {} packages", root.display(), packages.len());
+    Ok(())
+}
