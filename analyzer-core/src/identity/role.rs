@@ -20,10 +20,15 @@ pub enum Role {
 
 /// Symbols that only a file with a Python runtime defines.
 ///
-/// `_PyRuntime` exists from 3.7, `Py_Version` from 3.11; `PyGILState_Ensure`
-/// and `PyThreadState_Get` in every version (CPython's `Python/pystate.c`).
-const DEFINED_BY_RUNTIME: [&str; 4] =
-    ["_PyRuntime", "PyGILState_Ensure", "PyThreadState_Get", "Py_Version"];
+/// `_PyRuntime` exists from 3.7, `Py_Version` from 3.11, the functions in every
+/// version (CPython's `Python/pystate.c`).
+const DEFINED_BY_RUNTIME: [&str; 5] = [
+    "_PyRuntime",
+    "PyGILState_Ensure",
+    "PyGILState_GetThisThreadState",
+    "PyThreadState_Get",
+    "Py_Version",
+];
 
 /// Functions with which a program starts a Python runtime.
 const USED_BY_LAUNCHER: [&str; 5] =
