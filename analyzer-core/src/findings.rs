@@ -8,6 +8,7 @@ use alloc::{
 
 use crate::{
     addr::VirtAddr,
+    bundle,
     code::{
         self,
         ir::{Address, BinaryOp, Flow, Lifted, Op, Operand, Reg, Target},
@@ -36,6 +37,8 @@ pub(crate) struct Examined<'e, 'a, 'd> {
     pub(crate) verdict: &'e Verdict,
     /// What is known for walking frames.
     pub(crate) frames: &'e Frames,
+    /// The image holds a C library.
+    pub(crate) is_libc: bool,
 }
 
 /// Everything there is to say about a file, most important first.
@@ -71,6 +74,10 @@ fn about_outcome(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>)
             }
             findings.push(finding);
         }
+        Role::Other if examined.is_libc => findings.push(diagnosis::new(
+            Code::CLibrary,
+            "It holds a C library: the report says how thread-specific data is found.",
+        )),
         Role::Other => findings.push(diagnosis::new(
             Code::NotPython,
             "It defines none of _PyRuntime, Py_Version, PyGILState_Ensure and PyThreadState_Get, \
@@ -410,6 +417,14 @@ fn about_file(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {
         }
         _ => {}
     }
+    if identity.role != Role::Runtime
+        && let Some((code, detail)) = bundle::of(image.data())
+    {
+        findings.push(diagnosis::new(code, detail));
+    }
+    if is_packed(image) {
+        findings.push(diagnosis::new(Code::Packed, "It carries UPX's mark."));
+    }
     if let Some(cut) = image.cut() {
         findings.push(diagnosis::new(Code::Truncated, cut.to_string()));
     }
@@ -450,6 +465,17 @@ fn about_file(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {
     {
         findings.push(diagnosis::new(Code::PythonEmbedded, host));
     }
+}
+
+/// UPX writes `UPX!` into its loader information behind the program headers
+/// and drops the section headers (UPX 3 and 4, `struct l_info`).
+fn is_packed(image: &Image<'_>) -> bool {
+    const LOADER_INFORMATION: usize = 0x400;
+    !image.has_section_headers()
+        && image
+            .data()
+            .get(..LOADER_INFORMATION)
+            .is_some_and(|start| memchr::memmem::find(start, b"UPX!").is_some())
 }
 
 /// A runtime image that is neither libpython nor a python program.

@@ -37,6 +37,7 @@ use alloc::{
 };
 
 pub mod addr;
+pub mod bundle;
 pub mod code;
 pub mod container;
 pub mod dataflow;
@@ -132,12 +133,14 @@ impl<'a, 'd> Examination<'a, 'd> {
     fn report(&self, image: &'a Image<'d>, options: &Options<'_>) -> Report {
         let runtime = self.identity.runtime.as_ref();
         let frames = frames::Frames::of(image, &self.identity);
+        let libc = libc::libc_facts(image);
         let diagnoses = findings::of(&findings::Examined {
             image,
             identity: &self.identity,
             attempts: &self.attempts,
             verdict: &self.verdict,
             frames: &frames,
+            is_libc: libc.is_some(),
         });
         Report {
             schema: report::SCHEMA.to_owned(),
@@ -156,7 +159,7 @@ impl<'a, 'd> Examination<'a, 'd> {
             gil: frames.gil,
             layout: frames.layout,
             eval_loop: frames.eval_loop,
-            libc: libc::libc_facts(image),
+            libc,
             strategies: self.strategy_results(image, options.trace),
             baselines: Vec::new(),
             diagnoses,
