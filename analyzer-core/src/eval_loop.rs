@@ -15,6 +15,7 @@ use crate::{
     addr::VirtAddr,
     image::{Image, Range},
     report::CodeRange,
+    version::PyVersion,
 };
 
 mod sweep;
@@ -42,12 +43,17 @@ const HANDLER_PREFIX: &str = "_TAIL_CALL_";
 /// Ranges of the evaluation loop, the one that begins at the evaluation
 /// function first; empty when the image has no such function.
 ///
-/// Link-time addresses. Work is bounded by the size of the loop.
+/// Link-time addresses. Work is bounded by the size of the loop, and by that of
+/// the symbol table for a `version` that may be a tail-call interpreter (3.14
+/// and later).
 #[must_use]
-pub fn eval_loop(image: &Image<'_>) -> Vec<CodeRange> {
+pub fn eval_loop(image: &Image<'_>, version: Option<PyVersion>) -> Vec<CodeRange> {
     let Some((name, mut parts)) = entry(image) else { return Vec::new() };
     clones(image, name, &mut parts);
-    let named = named_handlers(image);
+    let named = match version {
+        Some(version) if !version.at_least(3, 14) => Vec::new(),
+        _ => named_handlers(image),
+    };
     let mut budget = BUDGET;
     let mut handlers = Vec::new();
     let mut next = 0;

@@ -28,7 +28,7 @@ impl Frames {
         if identity.role != Role::Runtime {
             return Self::default();
         }
-        let eval_loop = eval_loop(image);
+        let eval_loop = eval_loop(image, identity.version);
         let Some(version) = identity.version else {
             return Self { eval_loop, ..Self::default() };
         };

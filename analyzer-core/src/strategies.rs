@@ -13,6 +13,8 @@ use crate::{
 };
 
 mod callees;
+#[cfg(feature = "dwarf")]
+mod dwarf;
 mod finding;
 mod getter_flow;
 mod key_flow;
@@ -42,6 +44,8 @@ pub struct Subject<'a, 'd> {
     pub callees: Callees,
     /// Whether explorations are recorded.
     pub trace: bool,
+    /// Whether debug information is read, if the crate is built for that.
+    pub debug_information: bool,
 }
 
 /// One strategy's answer.
@@ -117,6 +121,10 @@ pub fn run<'a, 'd>(subject: &Subject<'a, 'd>) -> Vec<Attempt<'a, 'd>> {
     }
     known_offset::run(subject, &mut attempts);
     symbols::run(subject, &mut attempts);
+    #[cfg(feature = "dwarf")]
+    if subject.debug_information {
+        dwarf::run(subject, &mut attempts);
+    }
     for attempt in &mut attempts {
         if let Ok(finding) = attempt.found {
             attempt.found = subject.plausible(finding);
@@ -155,7 +163,7 @@ impl<'a, 'd> Subject<'a, 'd> {
         image: &'a Image<'d>,
         identity: &Identity,
         debug: Option<&'a Image<'d>>,
-        trace: bool,
+        thorough: bool,
     ) -> Self {
         Self {
             image,
@@ -165,7 +173,8 @@ impl<'a, 'd> Subject<'a, 'd> {
             runtime: identity.runtime.clone(),
             debug,
             callees: Callees::of(image),
-            trace,
+            trace: thorough,
+            debug_information: thorough,
         }
     }
 

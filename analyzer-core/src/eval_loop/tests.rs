@@ -15,7 +15,7 @@ fn range(start: u64, end: u64) -> Range {
 
 fn ranges(elf: TestElf) -> Vec<(u64, u64, String)> {
     let file = elf.build();
-    eval_loop(&Image::parse(&file).unwrap())
+    eval_loop(&Image::parse(&file).unwrap(), None)
         .into_iter()
         .map(|range| (range.start.0, range.end.0, range.part))
         .collect()
@@ -161,7 +161,7 @@ fn damaged_code_does_not_panic() {
         let mut damaged = file.clone();
         damaged[at] ^= 0x81;
         if let Ok(image) = Image::parse(&damaged) {
-            let _ = eval_loop(&image);
+            let _ = eval_loop(&image, None);
         }
     }
 }

@@ -35,6 +35,12 @@ impl Section<'_> {
         self.flags & elf::SHF_ALLOC.0 != 0
     }
 
+    /// `SHF_COMPRESSED`: its bytes are a compression header and packed data.
+    #[must_use]
+    pub fn is_compressed(&self) -> bool {
+        self.flags & elf::SHF_COMPRESSED.0 != 0
+    }
+
     /// `SHT_NOBITS`: it takes memory but has no bytes in the file.
     #[must_use]
     pub fn is_empty_in_file(&self) -> bool {
