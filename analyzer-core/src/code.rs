@@ -6,10 +6,12 @@
 pub mod aarch64;
 pub mod abi;
 pub mod ir;
+mod lifter;
 pub mod text;
 pub mod x86_64;
 
 pub use abi::{Abi, abi, reg_name};
+pub use lifter::Lifter;
 
 use crate::addr::VirtAddr;
 use crate::report::Arch;
@@ -23,7 +25,8 @@ pub const MAX_INSTRUCTION_LEN: usize = 15;
 /// address `address`, into `out`; what `out` held before is dropped, its
 /// memory reused.
 ///
-/// Bytes after the instruction are not looked at.
+/// Bytes after the instruction are not looked at. For many instructions of
+/// the same code a [`Lifter`] is faster.
 ///
 /// # Errors
 ///
@@ -35,13 +38,6 @@ pub fn lift(
     address: VirtAddr,
     out: &mut Lifted,
 ) -> Result<(), LiftError> {
-    out.reset(address);
-    let result = match arch {
-        Arch::X86_64 => x86_64::lift(bytes, out),
-        Arch::Aarch64 => aarch64::lift(bytes, out),
-    };
-    if result.is_err() {
-        out.reset(address);
-    }
-    result
+    let window = bytes.get(..MAX_INSTRUCTION_LEN).unwrap_or(bytes);
+    Lifter::new(arch, window, address).lift(address, out)
 }

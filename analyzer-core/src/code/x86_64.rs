@@ -16,38 +16,69 @@ use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction, Mnemonic};
 
 use super::MAX_INSTRUCTION_LEN;
 use super::ir::{LiftError, Lifted};
+use crate::addr::VirtAddr;
 
-/// Decodes one instruction at link-time address `address`.
-pub(super) fn decode(bytes: &[u8], address: u64) -> Result<Instruction, LiftError> {
-    let window = bytes.get(..MAX_INSTRUCTION_LEN).unwrap_or(bytes);
-    let mut decoder = Decoder::with_ip(64, window, address, DecoderOptions::NONE);
-    let mut instruction = Instruction::default();
-    decoder.decode_out(&mut instruction);
-    if !instruction.is_invalid() {
-        Ok(instruction)
-    } else if decoder.last_error() == DecoderError::NoMoreBytes && bytes.len() < MAX_INSTRUCTION_LEN
-    {
-        Err(LiftError::Truncated)
-    } else {
-        Err(LiftError::Undecodable)
-    }
+/// Decodes instructions of one run of code.
+///
+/// Making iced's decoder costs twice as much as decoding an instruction, so
+/// it is made once.
+pub(super) struct Reader<'a> {
+    code: &'a [u8],
+    address: VirtAddr,
+    decoder: Decoder<'a>,
 }
 
-/// Lifts one instruction into `out`, which is empty but for its address.
-pub(super) fn lift(bytes: &[u8], out: &mut Lifted) -> Result<(), LiftError> {
-    let instruction = decode(bytes, out.address.0)?;
-    out.len = instruction.len() as u8;
-    let handled = flow::lift(&instruction, out)
-        || data::lift(&instruction, out)
-        || arithmetic::lift(&instruction, out)
-        || vector::lift(&instruction, out);
-    if !handled {
-        fallback::lift(&instruction, out);
+impl<'a> Reader<'a> {
+    /// A reader of `code`, which lies at link-time address `address`.
+    pub(super) fn new(code: &'a [u8], address: VirtAddr) -> Self {
+        let decoder = Decoder::with_ip(64, code, address.0, DecoderOptions::NONE);
+        Self { code, address, decoder }
     }
-    if instruction.mnemonic() == Mnemonic::Lea {
-        out.data16 = has_data16_prefix(bytes);
+
+    /// Link-time address of the code's first byte.
+    pub(super) fn address(&self) -> VirtAddr {
+        self.address
     }
-    Ok(())
+
+    /// The instruction at `at`, and the bytes from there on.
+    pub(super) fn decode(&mut self, at: VirtAddr) -> Result<(Instruction, &'a [u8]), LiftError> {
+        let (offset, bytes) = at
+            .distance_from(self.address)
+            .and_then(|distance| usize::try_from(distance).ok())
+            .and_then(|offset| Some((offset, self.code.get(offset..)?)))
+            .ok_or(LiftError::Truncated)?;
+        self.decoder.set_position(offset).map_err(|_| LiftError::Truncated)?;
+        self.decoder.set_ip(at.0);
+        let mut instruction = Instruction::default();
+        self.decoder.decode_out(&mut instruction);
+        if !instruction.is_invalid() {
+            Ok((instruction, bytes))
+        } else if self.decoder.last_error() == DecoderError::NoMoreBytes
+            && bytes.len() < MAX_INSTRUCTION_LEN
+        {
+            Err(LiftError::Truncated)
+        } else {
+            Err(LiftError::Undecodable)
+        }
+    }
+
+    /// Lifts the instruction at `out.address` into `out`, which is empty but
+    /// for that.
+    pub(super) fn lift(&mut self, out: &mut Lifted) -> Result<(), LiftError> {
+        let (instruction, bytes) = self.decode(out.address)?;
+        out.len = instruction.len() as u8;
+        let handled = flow::lift(&instruction, out)
+            || data::lift(&instruction, out)
+            || arithmetic::lift(&instruction, out)
+            || vector::lift(&instruction, out);
+        if !handled {
+            fallback::lift(&instruction, out);
+        }
+        if instruction.mnemonic() == Mnemonic::Lea {
+            out.data16 = has_data16_prefix(bytes);
+        }
+        Ok(())
+    }
 }
 
 /// Whether a `66` stands among the legacy prefixes.

@@ -94,6 +94,12 @@ fn lift_kind(instruction: &Instruction, out: &mut Lifted) -> Option<()> {
         }
         Opcode::LDPSW => load_pair(Signed(4), instruction, out),
         Opcode::STP | Opcode::STNP => store_pair(instruction, out),
+        Opcode::STXR | Opcode::STLXR => store_if(Whole, instruction, out),
+        Opcode::STXRB | Opcode::STLXRB => store_if(Unsigned(1), instruction, out),
+        Opcode::STXRH | Opcode::STLXRH => store_if(Unsigned(2), instruction, out),
+        Opcode::CAS(_) => store_if(Whole, instruction, out),
+        Opcode::CASB(_) => store_if(Unsigned(1), instruction, out),
+        Opcode::CASH(_) => store_if(Unsigned(2), instruction, out),
         _ => None,
     }
 }
@@ -220,6 +226,17 @@ fn store(element: Element, instruction: &Instruction, out: &mut Lifted) -> Optio
         _ => access.store(element, Gpr::of(src)?, out),
     }
     access.write_back(out);
+    Some(())
+}
+
+/// A store that happens or not; the first register receives what tells
+/// (exclusive stores: the status, compare and swap: the old value).
+fn store_if(element: Element, instruction: &Instruction, out: &mut Lifted) -> Option<()> {
+    let [told, src, arg, _] = instruction.operands;
+    let access = Access::of(arg, out.address)?;
+    let size = u32::from(element.size(Gpr::of(src)?.width));
+    out.ops.push(Op::ClobberMemory { address: access.address, size });
+    clobber(Gpr::of(told)?.reg, out);
     Some(())
 }
 

@@ -3,16 +3,25 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use yaxpeax_arm::armv8::a64::{Opcode, Operand as Arg};
+use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand as Arg, ShiftStyle, SizeCode};
 
 use super::{BAD, Names};
 use crate::addr::VirtAddr;
 use crate::code::aarch64::decode;
 
 pub(super) fn format(bytes: &[u8], address: VirtAddr, names: &dyn Names) -> String {
-    let Ok((_, instruction)) = decode(bytes) else {
+    let Ok((_, mut instruction)) = decode(bytes) else {
         return BAD.into();
     };
+    if let Some(name) = branch_target_hint(&instruction) {
+        return name.into();
+    }
+    if let [Arg::RegisterOrSP(SizeCode::X, _), _, third, _] = &mut instruction.operands
+        && let Arg::RegShift(ShiftStyle::LSL, amount, SizeCode::W, number) = *third
+    {
+        // The decoder's word for the extension of a 32-bit register.
+        *third = Arg::RegShift(ShiftStyle::UXTW, amount, SizeCode::W, number);
+    }
     let text = instruction.to_string();
     let offset = instruction.operands.iter().find_map(|arg| match arg {
         Arg::PCOffset(offset) => Some(*offset),
@@ -34,4 +43,18 @@ pub(super) fn format(bytes: &[u8], address: VirtAddr, names: &dyn Names) -> Stri
         (Some(name), _) => name,
     };
     text.replacen(&Arg::PCOffset(offset).to_string(), &printed, 1)
+}
+
+/// Hints 32 to 38, which the decoder has no name for (Arm ARM, C6.2, `BTI`).
+fn branch_target_hint(instruction: &Instruction) -> Option<&'static str> {
+    match (instruction.opcode, instruction.operands) {
+        (Opcode::HINT, [Arg::ControlReg(4), Arg::Immediate(kind), ..]) => match kind {
+            0 => Some("bti"),
+            2 => Some("bti c"),
+            4 => Some("bti j"),
+            6 => Some("bti jc"),
+            _ => None,
+        },
+        _ => None,
+    }
 }

@@ -9,7 +9,8 @@ use iced_x86::{
 
 use super::{BAD, Names};
 use crate::addr::VirtAddr;
-use crate::code::x86_64::decode;
+use crate::code::MAX_INSTRUCTION_LEN;
+use crate::code::x86_64::Reader;
 
 struct Style;
 
@@ -34,7 +35,8 @@ impl SpecializedFormatterTraitOptions for Style {
 }
 
 pub(super) fn format(bytes: &[u8], address: VirtAddr, names: &dyn Names) -> String {
-    let Ok(instruction) = decode(bytes, address.0) else {
+    let window = bytes.get(..MAX_INSTRUCTION_LEN).unwrap_or(bytes);
+    let Ok((instruction, _)) = Reader::new(window, address).decode(address) else {
         return BAD.into();
     };
     let mut text = String::new();
@@ -43,10 +45,16 @@ pub(super) fn format(bytes: &[u8], address: VirtAddr, names: &dyn Names) -> Stri
         if let Some(name) = names.name_at(VirtAddr(target)) {
             text = text.replacen(&format!("{target:#x}"), &name, 1);
         }
-    } else if let Some(data) = fixed_address(&instruction)
-        && let Some(name) = names.name_at(VirtAddr(data))
-    {
-        text = text.replacen(&format!("[{data:#x}]"), &format!("[{data:#x} <{name}>]"), 1);
+    } else if let Some(displacement) = fixed_displacement(&instruction) {
+        let printed = format!("[{displacement:#x}]");
+        if matches!(instruction.memory_segment(), Register::FS | Register::GS) {
+            let distance = (displacement as i64).unsigned_abs();
+            if distance != displacement {
+                text = text.replacen(&printed, &format!("[-{distance:#x}]"), 1);
+            }
+        } else if let Some(name) = names.name_at(VirtAddr(displacement)) {
+            text = text.replacen(&printed, &format!("[{displacement:#x} <{name}>]"), 1);
+        }
     }
     text
 }
@@ -55,11 +63,11 @@ fn branch_target(instruction: &Instruction) -> Option<u64> {
     matches!(instruction.op0_kind(), OpKind::NearBranch64).then(|| instruction.near_branch64())
 }
 
-/// The address of a memory operand that no register but `rip` is part of.
-fn fixed_address(instruction: &Instruction) -> Option<u64> {
+/// The address of a memory operand that no register but `rip` is part of,
+/// relative to its segment.
+fn fixed_displacement(instruction: &Instruction) -> Option<u64> {
     let has_memory = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
     let fixed = matches!(instruction.memory_base(), Register::RIP | Register::None)
-        && instruction.memory_index() == Register::None
-        && !matches!(instruction.memory_segment(), Register::FS | Register::GS);
+        && instruction.memory_index() == Register::None;
     (has_memory && fixed).then(|| instruction.memory_displacement64())
 }

@@ -13,7 +13,7 @@ pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) -> bool {
         FlowControl::Next => match instruction.mnemonic() {
             // Writing the thread pointer would change what `fs:` means; no
             // code that an analysis follows does it.
-            Mnemonic::Wrfsbase => out.flow = Flow::Stop,
+            Mnemonic::Wrfsbase | Mnemonic::Hlt => out.flow = Flow::Stop,
             _ => return false,
         },
         FlowControl::ConditionalBranch => branch(instruction, out),
