@@ -15,6 +15,7 @@ use crate::{
     cli::Ending,
     debug_file,
     file_bytes::FileBytes,
+    launcher,
     process::{self, Pid, Survey},
     render::{Format, Page, Process, Subject, plain},
 };
@@ -89,7 +90,8 @@ fn inspect_file(path: &Path, arguments: &Arguments) -> std::io::Result<Report> {
         })?;
         return Ok(report(Some(&debug_file)));
     }
-    let alone = report(None);
+    let mut alone = report(None);
+    launcher::point_to_library(path, &mut alone);
     Ok(match debug_file::find(path, &alone) {
         Some((_, debug_file)) => report(Some(&debug_file)),
         None => alone,

@@ -13,6 +13,7 @@ mod debug_file;
 mod explain;
 mod file_bytes;
 mod inspect;
+mod launcher;
 mod process;
 mod render;
 

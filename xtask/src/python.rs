@@ -2,37 +2,34 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-/// Strings that a runtime image or a launcher has in its symbol names.
+/// Symbol names that a runtime image or a launcher has.
 ///
 /// Every libpython defines the first, a launcher imports one of the others
-/// (`Py_BytesMain` since 3.8, `Py_Main` before).
-const MARKS: [&[u8]; 3] = [b"PyGILState_GetThisThreadState", b"Py_BytesMain", b"Py_Main"];
+/// (`Py_BytesMain` since 3.8, `_Py_UnixMain` in 3.7, `Py_Main` before).
+const MARKS: [&str; 4] =
+    ["PyGILState_GetThisThreadState", "Py_BytesMain", "_Py_UnixMain", "Py_Main"];
 
 /// Files that hold a Python, from `PATH`, the usual library folders, pyenv
 /// and running processes. Each file once, whatever names it has.
 pub(crate) fn all() -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
-    for folder in folders() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
-            consider(&entry.path(), &mut seen);
-        }
-    }
-    for file in mapped_files() {
-        consider(&file, &mut seen);
-    }
-    seen.into_iter().collect()
+    let in_folders = folders().into_iter().flat_map(|folder| children(&folder).collect::<Vec<_>>());
+    let mut found: Vec<PathBuf> =
+        in_folders.chain(mapped_files()).filter_map(|path| new_python(&path, &mut seen)).collect();
+    found.sort();
+    found
 }
 
-fn consider(path: &Path, seen: &mut BTreeSet<PathBuf>) {
-    let Ok(real) = path.canonicalize() else { return };
-    if !seen.contains(&real) && holds_python(&real) {
-        seen.insert(real);
-    }
+/// The real path of a file that holds a Python and was not seen yet.
+fn new_python(path: &Path, seen: &mut BTreeSet<(u64, u64)>) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    let facts = real.metadata().ok()?;
+    (seen.insert((facts.dev(), facts.ino())) && holds_python(&real)).then_some(real)
 }
 
 fn folders() -> BTreeSet<PathBuf> {
@@ -88,5 +85,6 @@ fn holds_python(path: &Path) -> bool {
     {
         return false;
     }
-    MARKS.iter().any(|mark| memmem::find(&bytes, mark).is_some())
+    // Between NULs, so that a program that only speaks of them is not taken.
+    MARKS.iter().any(|mark| memmem::find(&bytes, format!("\0{mark}\0").as_bytes()).is_some())
 }

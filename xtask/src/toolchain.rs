@@ -134,7 +134,9 @@ pub(crate) fn wasm_toolchain() -> Result<CrossCargo> {
 /// built.
 pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
     let target = "bpfel-unknown-none";
-    if nightly_with_source()? {
+    // Debian's compiler and the linker built for its LLVM go together; where
+    // they are installed, a nightly beside them has another LLVM.
+    if !apt_has("libstd-rust-web-dev-bpf") && nightly_with_source()? {
         let linker = bpf_linker(&[])?;
         return Ok(CrossCargo {
             target,
@@ -161,7 +163,7 @@ fn bpf_linker(features: &[&str]) -> Result<PathBuf> {
     if shell::has_program("bpf-linker") {
         return Ok(PathBuf::from("bpf-linker"));
     }
-    cargo_install("bpf-linker", "0.10", features, &[("LLVM_PREFIX", "/usr/lib/llvm-22")])
+    cargo_install("bpf-linker", "0.13", features, &[("LLVM_PREFIX", "/usr/lib/llvm-22")])
 }
 
 /// A program from crates.io, built once into `target/xtask/tools`.
@@ -260,20 +262,27 @@ fn rustup_target(target: &str) -> Result<bool> {
 
 /// Whether rustup's nightly and its `rust-src` are here or can be had.
 fn nightly_with_source() -> Result<bool> {
-    let source =
-        |sysroot: String| Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library").is_dir();
-    let nightly = || {
-        shell::output(shell::command("rustup").args(["run", "nightly", "rustc", "--print=sysroot"]))
-            .is_ok_and(source)
-    };
-    Ok(nightly()
-        || rustup_can(&[
+    let sysroot = shell::output(shell::command("rustup").args([
+        "run",
+        "nightly",
+        "rustc",
+        "--print=sysroot",
+    ]));
+    match sysroot {
+        Ok(sysroot) if Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library").is_dir() => {
+            Ok(true)
+        }
+        // `toolchain install` would bring a nightly that is there up to date,
+        // which is not ours to do.
+        Ok(_) => rustup_can(&["component", "add", "rust-src", "--toolchain=nightly"]),
+        Err(_) => rustup_can(&[
             "toolchain",
             "install",
             "nightly",
             "--profile=minimal",
             "--component=rust-src",
-        ])?)
+        ]),
+    }
 }
 
 /// Runs rustup, and remembers under `target/` when it could not do this, so
@@ -291,7 +300,10 @@ fn rustup_can(arguments: &[&str]) -> Result<bool> {
     match shell::output(shell::command("rustup").args(arguments)) {
         Ok(_) => Ok(true),
         Err(error) => {
-            println!("rustup cannot download here, looking for Debian's compilers instead");
+            println!(
+                "rustup could not do that; Debian's compilers are used instead ({} remembers it)",
+                stamp.display()
+            );
             std::fs::write(&stamp, format!("{error:#}\n"))
                 .with_context(|| format!("cannot write {}", stamp.display()))?;
             Ok(false)
