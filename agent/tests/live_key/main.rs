@@ -19,7 +19,7 @@ use analyzer_core::report::{Reaches, Report, Route};
 
 use preload::Preloads;
 use storage::Thread;
-use target::{Facts, PHASES, Said, Target};
+use target::{Facts, PHASES, Phase, Said, Target};
 
 /// Numbers of pthread keys made before Python starts: none, a few, and more
 /// than glibc keeps in a thread's first block.
@@ -89,7 +89,7 @@ fn close(failures: &[String], tried: usize) {
 
 /// Checks every route of the running Python in every phase. Returns in words
 /// what was checked.
-fn check(mut target: Target, keys: u32) -> Result<String, String> {
+fn check(target: Target, keys: u32) -> Result<String, String> {
     let (path, report) = report::of_runtime_image(&target.process)?;
     let mappings: Vec<_> = target
         .process
@@ -113,16 +113,16 @@ fn check(mut target: Target, keys: u32) -> Result<String, String> {
             return Err(format!("key {key} at {key_address}, with {keys} made before"));
         }
     }
-    for (number, phase) in PHASES.iter().enumerate() {
-        target.enter(number)?;
-        let holder = match (phase.main_holds, phase.other_holds) {
-            (true, _) => said.main.owned,
-            (_, true) => said.other.owned,
-            _ => 0,
+    for phase in PHASES {
+        target.enter(phase)?;
+        let holder = match phase {
+            Phase::Released => 0,
+            Phase::MainHolds => said.main.owned,
+            Phase::OtherHolds => said.other.owned,
         };
         for (who, facts, holds) in [
-            ("main thread", said.main, phase.main_holds),
-            ("other thread", said.other, phase.other_holds),
+            ("main thread", said.main, phase == Phase::MainHolds),
+            ("other thread", said.other, phase == Phase::OtherHolds),
         ] {
             for route in &report.routes {
                 let expected = expected(route, facts, holds, holder);

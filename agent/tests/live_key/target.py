@@ -1,12 +1,10 @@
 # What the live check runs inside a Python: two threads that stop where they
 # are told to, and say beforehand what is true of each. Runs on 2.7 and later.
 #
-# The process is told to go on through standard input, and says where it is on
-# standard output. A call through PyDLL keeps the GIL, one through CDLL
-# releases it, so that a thread that waits in read(2) is in a known state:
-#   1: main holds the GIL, the other has released it
-#   2: main has released it, the other holds it
-#   3: both have released it
+# Each thread waits in read(2) on one pipe after the other, with the GIL
+# released (a call through CDLL) or held (through PyDLL), so that a thread in
+# read(2) is in a known state. The check writes into the pipes itself, by way
+# of /proc/PID/fd: while one thread holds the GIL no other could let it go on.
 import ctypes
 import json
 import mmap
@@ -51,8 +49,8 @@ def wait(library, descriptor):
         sys.exit(1)
 
 
-to_other = [os.pipe() for _ in range(3)]
-main_waits = [0, os.dup(0), os.dup(0)]
+main_pipes = [os.pipe() for _ in range(3)]
+other_pipes = [os.pipe() for _ in range(2)]
 other_facts = []
 ready = threading.Event()
 
@@ -60,9 +58,8 @@ ready = threading.Event()
 def other():
     other_facts.append(facts())
     ready.set()
-    wait(released, to_other[0][0])
-    wait(held, to_other[1][0])
-    wait(released, to_other[2][0])
+    wait(released, other_pipes[0][0])
+    wait(held, other_pipes[1][0])
 
 
 thread = threading.Thread(target=other)
@@ -78,14 +75,12 @@ said = {
     "glibc": version().decode(),
     "main": facts(),
     "other": other_facts[0],
-    "main_waits": main_waits,
-    "other_waits": [pipe[0] for pipe in to_other],
+    "main_pipes": main_pipes,
+    "other_pipes": other_pipes,
 }
 sys.stdout.write(json.dumps(said) + "\n")
 sys.stdout.flush()
 
-wait(held, main_waits[0])
-os.write(to_other[0][1], b".")
-wait(released, main_waits[1])
-os.write(to_other[1][1], b".")
-wait(released, main_waits[2])
+wait(released, main_pipes[0][0])
+wait(held, main_pipes[1][0])
+wait(released, main_pipes[2][0])

@@ -1,9 +1,9 @@
 //! A running Python that says what is true of its threads.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -33,31 +33,29 @@ pub(crate) struct Said {
     pub(crate) glibc: String,
     pub(crate) main: Facts,
     pub(crate) other: Facts,
-    main_waits: [i32; 3],
-    other_waits: [i32; 3],
+    /// The ends for reading and writing of the pipes it waits on in turn.
+    main_pipes: [[i32; 2]; 3],
+    other_pipes: [[i32; 2]; 2],
 }
 
 /// A state of the process in which both threads wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Phase {
-    /// The main thread holds the GIL.
-    pub(crate) main_holds: bool,
+pub(crate) enum Phase {
+    /// Nobody holds the GIL.
+    Released,
+    /// The main thread holds it.
+    MainHolds,
     /// The other thread holds it.
-    pub(crate) other_holds: bool,
+    OtherHolds,
 }
 
-/// The phases, in the order in which the process goes through them.
-pub(crate) const PHASES: [Phase; 3] = [
-    Phase { main_holds: true, other_holds: false },
-    Phase { main_holds: false, other_holds: true },
-    Phase { main_holds: false, other_holds: false },
-];
+/// The phases, in the order in which a process has to go through them.
+pub(crate) const PHASES: [Phase; 3] = [Phase::Released, Phase::MainHolds, Phase::OtherHolds];
 
 /// A running Python. Ended when dropped.
 #[derive(Debug)]
 pub(crate) struct Target {
     child: Child,
-    input: ChildStdin,
     _output: BufReader<ChildStdout>,
     pub(crate) process: Process,
     pub(crate) said: Said,
@@ -104,12 +102,11 @@ impl Target {
 
     fn run(mut command: Command) -> Result<Self, String> {
         let mut child = command
-            .stdin(Stdio::piped())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start {command:?}: {error}"))?;
-        let input = child.stdin.take().ok_or("no standard input")?;
         let mut output = BufReader::new(child.stdout.take().ok_or("no standard output")?);
         let mut line = String::new();
         output.read_line(&mut line).map_err(|error| error.to_string())?;
@@ -124,25 +121,43 @@ impl Target {
             }
         };
         let process = Process::open(child.id()).map_err(|error| error.to_string())?;
-        Ok(Self { child, input, _output: output, process, said })
+        Ok(Self { child, _output: output, process, said })
     }
 
-    /// Waits until both threads are where phase `number` has them, letting
-    /// the process go on first if it is not the first phase.
+    /// Brings the process into a phase, coming from the one before it.
     ///
     /// # Errors
     /// In words, that the process did not get there.
-    pub(crate) fn enter(&mut self, number: usize) -> Result<(), String> {
-        if number > 0 {
-            self.input.write_all(b".").map_err(|error| error.to_string())?;
+    pub(crate) fn enter(&self, phase: Phase) -> Result<(), String> {
+        let Said { main, other, main_pipes, other_pipes, .. } = &self.said;
+        match phase {
+            Phase::Released => {
+                self.await_read(main, main_pipes[0])?;
+                self.await_read(other, other_pipes[0])
+            }
+            Phase::MainHolds => {
+                self.let_go_on(main_pipes[0])?;
+                self.await_read(main, main_pipes[1])
+            }
+            Phase::OtherHolds => {
+                self.let_go_on(main_pipes[1])?;
+                self.await_read(main, main_pipes[2])?;
+                self.let_go_on(other_pipes[0])?;
+                self.await_read(other, other_pipes[1])
+            }
         }
+    }
+
+    fn let_go_on(&self, [_, writing]: [i32; 2]) -> Result<(), String> {
+        fs::write(format!("/proc/{}/fd/{writing}", self.child.id()), b".")
+            .map_err(|error| format!("cannot write into the process's pipe: {error}"))
+    }
+
+    fn await_read(&self, thread: &Facts, [reading, _]: [i32; 2]) -> Result<(), String> {
         let start = Instant::now();
-        let said = &self.said;
-        while !(self.process.reads_from(said.main.tid, said.main_waits[number])
-            && self.process.reads_from(said.other.tid, said.other_waits[number]))
-        {
+        while !self.process.reads_from(thread.tid, reading) {
             if start.elapsed() > PATIENCE {
-                return Err(format!("it did not get to phase {number}"));
+                return Err(format!("thread {} never waited on {reading}", thread.tid));
             }
             std::thread::sleep(Duration::from_millis(2));
         }
