@@ -106,7 +106,7 @@ impl Span {
             reads_as: if reads_as.is_empty() { None } else { Some(patch(reads_as)?) },
             compiled: match proof {
                 "compiled" => true,
-                "lp64" | "bindings" => false,
+                "lp64" | "bindings" | "binary" => false,
                 _ => bail!("unknown proof {proof:?}"),
             },
         };

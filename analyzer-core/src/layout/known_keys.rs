@@ -176,6 +176,7 @@ mod tests {
             ("3.9.2", RELEASE, ARM, Libc::Glibc, 604),
             ("3.9.2", DEBUG, ARM, Libc::Glibc, 604),
             ("3.9.2", RELEASE, ARM, Libc::Musl, 588),
+            ("3.10.4", RELEASE, X86, Libc::Glibc, 588),
             ("3.10.13", RELEASE, X86, Libc::Musl, 588),
             ("3.11.2", RELEASE, X86, Libc::Glibc, 596),
             ("3.11.2", RELEASE, ARM, Libc::Glibc, 612),
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(reason("3.14.0rc1"), "version-not-known");
         assert_eq!(reason("3.15.2"), "no-such-member");
         assert_eq!(reason("3.16.0"), "version-not-known");
-        assert_eq!(reason("3.10.0"), "runtime-not-known", "only object layouts are known there");
+        assert_eq!(reason("3.10.3"), "runtime-not-known", "only object layouts are known there");
         assert_eq!(
             key("3.9.2", Flavour::FreeThreaded, X86, Libc::Glibc).unwrap_err().code(),
             "version-not-known"
