@@ -17,14 +17,14 @@ use super::tools::Tools;
 use crate::shell;
 
 /// Where things lie, and what every build depends on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Workshop {
     /// The folder of the C sources.
     sources: PathBuf,
     /// `target/shapes`.
     folder: PathBuf,
     tools: Tools,
-    /// Changes when a source or a tool changes.
+    /// Changes when a source changes.
     fingerprint: u64,
 }
 
@@ -42,17 +42,17 @@ pub(crate) struct Built {
 }
 
 impl Workshop {
-    /// Makes the tools ready.
+    /// Makes the tools ready, zig only if asked for.
     ///
     /// # Errors
     /// A tool is missing and cannot be installed, or a source cannot be read.
-    pub(crate) fn open(folder: PathBuf) -> Result<Self> {
+    pub(crate) fn open(folder: PathBuf, with_zig: bool) -> Result<Self> {
         for name in ["objects", "parts"] {
             let path = folder.join(name);
             fs::create_dir_all(&path)
                 .with_context(|| format!("cannot create {}", path.display()))?;
         }
-        let tools = Tools::ready(&folder)?;
+        let tools = Tools::ready(&folder, with_zig)?;
         let sources = shell::root().join("shapes");
         let mut hasher = DefaultHasher::new();
         let mut names: Vec<PathBuf> = fs::read_dir(&sources)?
@@ -64,7 +64,6 @@ impl Workshop {
                 .with_context(|| format!("cannot read {}", name.display()))?
                 .hash(&mut hasher);
         }
-        tools.versions()?.hash(&mut hasher);
         Ok(Self { sources, folder, tools, fingerprint: hasher.finish() })
     }
 
@@ -77,6 +76,7 @@ impl Workshop {
         let recipe = recipe::recipe(shape, &self.tools);
         let mut hasher = DefaultHasher::new();
         self.fingerprint.hash(&mut hasher);
+        self.tools.versions(shape)?.hash(&mut hasher);
         (&recipe.driver, &recipe.compile, &recipe.link, &recipe.sources).hash(&mut hasher);
         let key = format!("{:016x}", hasher.finish());
 

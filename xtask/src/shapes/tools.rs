@@ -1,8 +1,10 @@
 //! The compilers and linkers: which there are, how each is called, and how a
 //! missing one is installed.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 
@@ -36,22 +38,24 @@ const PACKAGES: &[&str] = &[
 const ZIG: &str = "0.17.1";
 
 /// Where the tools lie.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Tools {
     folder: PathBuf,
     zig: PathBuf,
+    /// What programs say to `--version`, by their command.
+    versions: Mutex<BTreeMap<Vec<String>, String>>,
 }
 
 impl Tools {
-    /// Finds all tools, installing what is missing.
+    /// Finds all tools, installing what is missing; zig only if asked for.
     ///
     /// # Errors
     /// Something is missing that cannot be installed here.
-    pub(crate) fn ready(folder: &Path) -> Result<Self> {
+    pub(crate) fn ready(folder: &Path, with_zig: bool) -> Result<Self> {
         ensure_apt(PACKAGES)?;
         let folder = folder.join("tools");
         let zig = folder.join(format!("zig-{ZIG}"));
-        if !zig.join("ziglang/zig").is_file() {
+        if with_zig && !zig.join("ziglang/zig").is_file() {
             println!("installing zig {ZIG} from PyPI into {}", zig.display());
             shell::output(
                 shell::command("python3")
@@ -60,7 +64,8 @@ impl Tools {
                     .arg(format!("ziglang=={ZIG}")),
             )?;
         }
-        let tools = Self { zig: zig.join("ziglang/zig"), folder };
+        let tools =
+            Self { zig: zig.join("ziglang/zig"), folder, versions: Mutex::default() };
         for arch in Arch::ALL {
             for compiler in Compiler::ALL {
                 for linker in Linker::ALL {
@@ -157,37 +162,28 @@ impl Tools {
         }
     }
 
-    /// What a build depends on beside its options: the tools' versions.
+    /// The versions of the compiler and the linker that make a shape.
     ///
     /// # Errors
     /// A tool cannot be started.
-    pub(crate) fn versions(&self) -> Result<String> {
-        let mut versions = String::new();
-        for arch in Arch::ALL {
-            for compiler in Compiler::ALL {
-                let driver = self.driver(*compiler, *arch);
-                let mut command = shell::command(&driver[0]);
-                // zig prints its version for `cc` too, musl-gcc is gcc.
-                command.args(&driver[1..]).arg("--version");
-                versions.push_str(&shell::output(&mut command)?);
-                for linker in Linker::ALL {
-                    let program = Self::linker_program(*compiler, *arch, *linker);
-                    versions.push_str(&program.display().to_string());
-                }
-            }
+    pub(crate) fn versions(&self, shape: &Shape) -> Result<String> {
+        let linker = Self::linker_program(shape.compiler, shape.arch, shape.linker);
+        let compiler = self.version(self.driver(shape.compiler, shape.arch))?;
+        if shape.is_zig() {
+            return Ok(compiler);
         }
-        for linker in [
-            "ld.bfd",
-            "ld.gold",
-            "aarch64-linux-gnu-ld.bfd",
-            "ld.lld-14",
-            "ld.lld-19",
-            "ld.lld-22",
-            "mold",
-        ] {
-            versions.push_str(&shell::output(shell::command(linker).arg("--version"))?);
+        Ok(compiler + &self.version(vec![linker.display().to_string()])?)
+    }
+
+    fn version(&self, program: Vec<String>) -> Result<String> {
+        let mut versions = self.versions.lock().expect("no worker panics with the lock");
+        if let Some(version) = versions.get(&program) {
+            return Ok(version.clone());
         }
-        Ok(versions)
+        let version =
+            shell::output(shell::command(&program[0]).args(&program[1..]).arg("--version"))?;
+        versions.insert(program, version.clone());
+        Ok(version)
     }
 
     /// The program that removes symbols, for an architecture.
