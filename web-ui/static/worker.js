@@ -2,7 +2,7 @@
 // holds its bytes, and it is the only part of the page that loads the
 // analyzer: the same npm package that other tools embed.
 
-import { KeyholeError, LIMIT, analyzeJson, init, shrink } from "./analyzer/index.js";
+import { KeyholeError, analyzeJson, init, limit } from "./analyzer/index.js";
 
 // Files are read in pieces of this size, so that progress can be told.
 const PIECE = 8 * 1024 * 1024;
@@ -44,8 +44,8 @@ onmessage = async ({ data }) => {
 
 async function read({ file, buffer }, progress) {
   if (buffer) return new Uint8Array(buffer);
-  if (file.size > LIMIT) {
-    throw new KeyholeError("too-large", `The file has ${file.size} bytes; the limit is ${LIMIT}.`);
+  if (file.size > limit()) {
+    throw new KeyholeError("too-large", `The file has ${file.size} bytes; the limit is ${limit()}.`);
   }
   try {
     if (file.size <= PIECE) return new Uint8Array(await file.arrayBuffer());
