@@ -9,6 +9,7 @@ mod codegen;
 mod demo;
 mod python;
 mod setup;
+mod shapes;
 mod shell;
 mod steps;
 mod test;
@@ -40,7 +41,13 @@ const TASKS: &[Task] = &[
         help: "get the compilers for wasm, BPF and bare targets",
         run: setup::run,
     },
+    Task {
+        name: "shapes",
+        help: "compile the entry functions in many ways and analyze each",
+        run: shapes::run,
+    },
     Task { name: "test", help: "everything that has to hold before a merge", run: test::run },
+    Task { name: "test-update", help: "rewrite the expected outputs of tests", run: test::update },
 ];
 
 fn main() -> ExitCode {
@@ -66,6 +73,6 @@ fn main() -> ExitCode {
 fn list_tasks() {
     eprintln!("usage: cargo xtask TASK [ARGUMENT…]\n");
     for task in TASKS {
-        eprintln!("  {:<10} {}", task.name, task.help);
+        eprintln!("  {:<12} {}", task.name, task.help);
     }
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::shapes;
 use crate::shell::{self, cargo};
 use crate::steps::{self, Step, Tally};
 use crate::toolchain;
@@ -12,6 +13,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", run: clippy },
     Step { name: "tests", run: tests },
     Step { name: "no std in analyzer-core", run: no_std },
+    Step { name: "shapes", run: shapes::reduced },
     Step { name: "documentation", run: documentation },
 ];
 
@@ -32,6 +34,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bail!("no step has such a name; the steps are: {}", names.join(", "));
     }
     steps::run_all(&chosen)
+}
+
+/// Rewrites the expected outputs of the tests that compare with one; review
+/// the change like any other.
+///
+/// # Errors
+/// A test fails for another reason.
+pub(crate) fn update(_: &[String]) -> Result<()> {
+    shell::run(cargo().args(["test", "--no-fail-fast"]).env("UPDATE_EXPECT", "1"))
 }
 
 fn formatting(_: &mut Tally) -> Result<()> {

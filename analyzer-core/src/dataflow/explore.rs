@@ -536,14 +536,17 @@ impl<'a, 'd> Explorer<'a, 'd> {
     }
 
     /// The offset the second word of a `__tls_get_addr` pair will hold.
+    ///
+    /// For a variable of the module itself the first word's relocation names
+    /// no symbol, and linkers store the offset without a relocation.
     fn pair_offset(&self, slot: VirtAddr, symbol: u32) -> Option<u64> {
         let word = slot.checked_add(8)?;
-        match self.image.relocation_at(word) {
-            Some(Relocation::TlsOffset { module_offset, .. }) => {
-                module_offset.map(i64::cast_unsigned)
-            }
-            Some(_) => None,
-            None => (symbol == 0).then(|| self.image.u64_at(word)).flatten(),
+        if symbol == 0 {
+            return self.image.u64_at(word);
+        }
+        match self.image.relocation_at(word)? {
+            Relocation::TlsOffset { module_offset, .. } => module_offset.map(i64::cast_unsigned),
+            _ => None,
         }
     }
 

@@ -8,8 +8,9 @@
 //! - `DT_RELACOUNT` relative relocations come first in `DT_RELA`, sorted by
 //!   address by every linker that writes that tag: binary search.
 //! - the rest of `DT_RELA` is grouped by symbol (GNU ld sorts by symbol, and
-//!   the groups by their first address): a word that is the first of its group
-//!   or in a large group is found without reading the others. Else one pass
+//!   the groups by their first address): a word that is the first of its group,
+//!   in a large group, or in a group that begins close before it (the words of
+//!   a GOT do) is found without reading the others. Else one pass
 //!   collects the records of the asked-for neighbourhood, as words looked up
 //!   together lie together; when another neighbourhood is asked for, a filter
 //!   made in a second pass tells most words that have no record.
@@ -44,6 +45,10 @@ const FEW: usize = 64;
 
 /// Records from one that is looked at to the next, when looking for large groups.
 const STRIDE: usize = 8;
+
+/// Bytes before a word in which the beginning of its group is looked for: most
+/// of a GOT.
+const NEAR: u64 = 0x1000;
 
 /// All relocation tables of an image.
 #[derive(Debug, Default)]
@@ -173,8 +178,11 @@ impl<'d> Relocations<'d> {
         if self.other.len().saturating_add(self.plt.len()) <= FEW {
             return self.non_relative().find(|record| record.r_offset.get(LE) == address);
         }
-        let found =
-            search_groups(self.other, address).or_else(|| search_large_groups(self.other, address));
+        let found = match search_groups(self.other, address) {
+            Ok(found) => self.other.get(found),
+            Err(place) => search_before(self.other, place, address)
+                .or_else(|| search_large_groups(self.other, address)),
+        };
         if found.is_some() {
             return found;
         }
@@ -233,23 +241,40 @@ fn search(records: &[Rela], address: u64) -> Option<&Rela> {
 }
 
 /// The record of `address`, if it is the first of its symbol's group and the
-/// groups are sorted by their first address.
-fn search_groups(records: &[Rela], address: u64) -> Option<&Rela> {
+/// groups are sorted by their first address: its index; else the index of the
+/// first group that begins behind `address`.
+fn search_groups(records: &[Rela], address: u64) -> Result<usize, usize> {
     let (mut low, mut high) = (0, records.len());
     while low < high {
         let middle = low.midpoint(high);
-        let symbol = records.get(middle)?.r_sym(LE, false);
+        let Some(symbol) = records.get(middle).map(|record| record.r_sym(LE, false)) else { break };
         let is_same = |at: usize| {
             let record = records.get(low..high).and_then(|range| range.get(at.checked_sub(low)?));
             record.is_some_and(|record| record.r_sym(LE, false) == symbol)
         };
         let start = middle - run_length(|back| middle.checked_sub(back + 1).is_some_and(is_same));
-        let first = records.get(start)?;
+        let Some(first) = records.get(start) else { break };
         match first.r_offset.get(LE).cmp(&address) {
-            Ordering::Equal => return Some(first),
+            Ordering::Equal => return Ok(start),
             Ordering::Less => low = middle + run_length(|on| is_same(middle.saturating_add(on))),
             Ordering::Greater => high = start,
         }
+    }
+    Err(low)
+}
+
+/// The record of `address`, if its group is sorted and begins at most [`NEAR`]
+/// bytes before it; `place` is the index of the first group that begins behind.
+fn search_before(records: &[Rela], place: usize, address: u64) -> Option<&Rela> {
+    let (Ok(mut start) | Err(mut start)) = search_groups(records, address.saturating_sub(NEAR));
+    while start < place {
+        let symbol = records.get(start)?.r_sym(LE, false);
+        let rest = records.get(start..place)?;
+        let length = run_length(|on| rest.get(on).is_some_and(|it| it.r_sym(LE, false) == symbol));
+        if let Some(found) = search(rest.get(..length)?, address) {
+            return Some(found);
+        }
+        start += length.max(1);
     }
     None
 }

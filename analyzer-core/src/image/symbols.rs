@@ -116,9 +116,6 @@ impl<'d> Image<'d> {
             let version = symbols.versions.get(at..)?.first_chunk::<2>()?;
             Some(u16::from_le_bytes(*version) & 0x8000 == 0)
         };
-            if !wanted(entry) {
-                continue;
-            }
         let pick = |found: &mut dyn Iterator<Item = (u32, &'d Record)>| {
             let mut definitions = found.filter(|(_, entry)| is_definition(entry));
             let first = definitions.next()?;
@@ -167,9 +164,6 @@ impl<'d> Image<'d> {
         let symbols = self.dynamic_table();
         let table = symbols.table;
         let bytes = name.as_bytes();
-            if !wanted(entry) {
-                continue;
-            }
         let is_import = |entry: &Record| entry.st_shndx.get(LE) == elf::SHN_UNDEF;
         let in_order = |entries: &'d [Record]| {
             (0_u32..)
@@ -248,10 +242,9 @@ impl<'d> Image<'d> {
         let table = self.static_table();
         let starts: Vec<Start> = names.iter().map(|name| Start::of(name)).collect();
         let mut found = Vec::new();
-        for (index, entry) in (0_u32..).zip(table.entries) {
-            if !wanted(entry) {
-                continue;
-            }
+        let entries = table.entries.iter().enumerate();
+        for (index, entry) in entries.filter(|(_, entry)| wanted(entry)) {
+            let Ok(index) = u32::try_from(index) else { break };
             let at = entry.st_name.get(LE) as usize;
             let rest = table.strings.get(at..).unwrap_or_default();
             let first = Start::word(rest);

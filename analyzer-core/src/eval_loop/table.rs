@@ -1,0 +1,49 @@
+//! Dispatch tables: one code address for each opcode.
+
+use alloc::vec::Vec;
+
+use crate::{
+    addr::VirtAddr,
+    image::{Image, Relocation},
+};
+
+/// Opcodes: a byte each in every version.
+const OPCODES: u64 = 256;
+
+/// The targets of each table that begins at one of `addresses`: 256 words
+/// that all hold addresses of code. Opcodes that do not exist have a target
+/// too, so no word is empty.
+pub(super) fn dispatch_tables(image: &Image<'_>, addresses: &[VirtAddr]) -> Vec<Vec<VirtAddr>> {
+    let mut tables = Vec::new();
+    let mut behind_last = VirtAddr(0);
+    for &address in addresses {
+        // An address inside a table that was found is not another one.
+        if address < behind_last {
+            continue;
+        }
+        let entry = |index: u64| code_pointer(image, address.checked_add(index.checked_mul(8)?)?);
+        let targets: Option<Vec<VirtAddr>> = (0..OPCODES).map(entry).collect();
+        if let Some(targets) = targets {
+            behind_last =
+                address.checked_add(OPCODES.saturating_mul(8)).unwrap_or(VirtAddr(u64::MAX));
+            tables.push(targets);
+        }
+    }
+    tables
+}
+
+/// The code address a word holds once it is relocated.
+fn code_pointer(image: &Image<'_>, word: VirtAddr) -> Option<VirtAddr> {
+    let target = match image.relocation_at(word) {
+        Some(Relocation::Relative { address }) => address,
+        Some(Relocation::Symbolic { symbol: 0, addend, .. }) => VirtAddr(addend.cast_unsigned()),
+        Some(Relocation::Symbolic { symbol, addend, .. }) => {
+            let symbol = image.dynamic_symbol_at(symbol).filter(|symbol| symbol.defined)?;
+            VirtAddr(symbol.address.0.wrapping_add_signed(addend))
+        }
+        Some(_) => return None,
+        None if image.is_fixed() || !image.has_dynamic() => VirtAddr(image.u64_at(word)?),
+        None => return None,
+    };
+    image.is_executable(target).then_some(target)
+}

@@ -1,0 +1,25 @@
+/* The runtime object itself, in its own section from 3.10 on. */
+
+#include "runtime.h"
+
+#if SHAPE_AT_LEAST(7)
+
+#if SHAPE_AT_LEAST(10)
+__attribute__((section(".PyRuntime")))
+#endif
+_PyRuntimeState _PyRuntime
+#if SHAPE_AT_LEAST(13)
+    = {.debug_offsets = {
+           .cookie = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'},
+           .version = SHAPE_HEX,
+           .free_threaded = SHAPE_FREE_THREADED,
+           .runtime_size = RUNTIME_SIZE,
+           .finalizing = HEAD_AT - 24,
+           .interpreters_head = HEAD_AT,
+       }}
+#endif
+;
+
+#else
+typedef int shape_no_runtime;
+#endif

@@ -1,0 +1,206 @@
+//! The compilers and linkers: which there are, how each is called, and how a
+//! missing one is installed.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::factors::{Arch, Compiler, Linker};
+use super::shape::Shape;
+use crate::shell;
+use crate::toolchain::ensure_apt;
+
+/// Debian packages with everything but zig.
+const PACKAGES: &[&str] = &[
+    "gcc-11",
+    "gcc-12",
+    "gcc-11-aarch64-linux-gnu",
+    "gcc-12-aarch64-linux-gnu",
+    "libc6-dev-arm64-cross",
+    "clang-14",
+    "clang-19",
+    "clang-22",
+    "libclang-rt-14-dev",
+    "libclang-rt-19-dev",
+    "libclang-rt-22-dev",
+    "lld-14",
+    "lld-19",
+    "lld-22",
+    "mold",
+    "musl-tools",
+    "qemu-user-static",
+];
+
+/// The version of zig's package on PyPI.
+const ZIG: &str = "0.17.1";
+
+/// Where the tools lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Tools {
+    folder: PathBuf,
+    zig: PathBuf,
+}
+
+impl Tools {
+    /// Finds all tools, installing what is missing.
+    ///
+    /// # Errors
+    /// Something is missing that cannot be installed here.
+    pub(crate) fn ready(folder: &Path) -> Result<Self> {
+        ensure_apt(PACKAGES)?;
+        let folder = folder.join("tools");
+        let zig = folder.join(format!("zig-{ZIG}"));
+        if !zig.join("ziglang/zig").is_file() {
+            println!("installing zig {ZIG} from PyPI into {}", zig.display());
+            shell::output(
+                shell::command("python3")
+                    .args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"])
+                    .arg(&zig)
+                    .arg(format!("ziglang=={ZIG}")),
+            )?;
+        }
+        let tools = Self { zig: zig.join("ziglang/zig"), folder };
+        for arch in Arch::ALL {
+            for compiler in Compiler::ALL {
+                for linker in Linker::ALL {
+                    tools.link_as_ld(*compiler, *arch, *linker)?;
+                }
+            }
+        }
+        Ok(tools)
+    }
+
+    /// A folder in which `ld` is the linker, for gcc's `-B`: cross compilers
+    /// know no other way to be given mold or lld.
+    fn link_as_ld(&self, compiler: Compiler, arch: Arch, linker: Linker) -> Result<()> {
+        let folder = self.linker_folder(compiler, arch, linker);
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        let target = Self::linker_program(compiler, arch, linker);
+        let link = folder.join("ld");
+        if std::fs::read_link(&link).ok().as_deref() != Some(&target) {
+            let _ = std::fs::remove_file(&link);
+            symlink(&target, &link)
+                .with_context(|| format!("cannot create {}", link.display()))?;
+        }
+        Ok(())
+    }
+
+    fn linker_folder(&self, compiler: Compiler, arch: Arch, linker: Linker) -> PathBuf {
+        self.folder.join(format!("ld-{}-{}-{}", compiler.word(), arch.word(), linker.word()))
+    }
+
+    fn linker_program(compiler: Compiler, arch: Arch, linker: Linker) -> PathBuf {
+        let gnu = |name: &str| match arch {
+            Arch::X86_64 => format!("/usr/bin/x86_64-linux-gnu-ld.{name}"),
+            Arch::Aarch64 => format!("/usr/bin/aarch64-linux-gnu-ld.{name}"),
+        };
+        match linker {
+            Linker::Bfd => gnu("bfd"),
+            Linker::Gold => gnu("gold"),
+            Linker::Mold => "/usr/bin/mold".into(),
+            Linker::Lld => match compiler {
+                Compiler::Clang14 | Compiler::Gcc11 => "/usr/bin/ld.lld-14",
+                Compiler::Clang19 | Compiler::MuslGcc => "/usr/bin/ld.lld-19",
+                _ => "/usr/bin/ld.lld-22",
+            }
+            .into(),
+        }
+        .into()
+    }
+
+    /// The driver of a compiler for an architecture, with what it always needs.
+    pub(crate) fn driver(&self, compiler: Compiler, arch: Arch) -> Vec<String> {
+        let clang = |version: u32| {
+            let mut words = vec![format!("clang-{version}")];
+            if arch == Arch::Aarch64 {
+                words.push("--target=aarch64-linux-gnu".into());
+            }
+            words
+        };
+        let gcc = |version: u32| match arch {
+            Arch::X86_64 => vec![format!("gcc-{version}")],
+            Arch::Aarch64 => vec![format!("aarch64-linux-gnu-gcc-{version}")],
+        };
+        let zig = |libc: &str| {
+            vec![
+                self.zig.display().to_string(),
+                "cc".into(),
+                "-target".into(),
+                format!("{}-linux-{libc}", arch.word()),
+            ]
+        };
+        match compiler {
+            Compiler::Gcc11 => gcc(11),
+            Compiler::Gcc12 => gcc(12),
+            Compiler::Clang14 => clang(14),
+            Compiler::Clang19 => clang(19),
+            Compiler::Clang22 => clang(22),
+            // Not newer than the glibc that runs the result.
+            Compiler::ZigGlibc => zig("gnu.2.31"),
+            Compiler::ZigMusl => zig("musl"),
+            Compiler::MuslGcc => vec!["musl-gcc".into()],
+        }
+    }
+
+    /// Adds the options that choose the linker.
+    pub(crate) fn linker(&self, shape: &Shape, link: &mut Vec<String>) {
+        if shape.is_zig() {
+            return;
+        }
+        if shape.is_clang() {
+            let program = Self::linker_program(shape.compiler, shape.arch, shape.linker);
+            link.push(format!("--ld-path={}", program.display()));
+        } else {
+            let folder = self.linker_folder(shape.compiler, shape.arch, shape.linker);
+            link.push(format!("-B{}", folder.display()));
+        }
+    }
+
+    /// What a build depends on beside its options: the tools' versions.
+    ///
+    /// # Errors
+    /// A tool cannot be started.
+    pub(crate) fn versions(&self) -> Result<String> {
+        let mut versions = String::new();
+        for arch in Arch::ALL {
+            for compiler in Compiler::ALL {
+                let driver = self.driver(*compiler, *arch);
+                let mut command = shell::command(&driver[0]);
+                // zig prints its version for `cc` too, musl-gcc is gcc.
+                command.args(&driver[1..]).arg("--version");
+                versions.push_str(&shell::output(&mut command)?);
+                for linker in Linker::ALL {
+                    let program = Self::linker_program(*compiler, *arch, *linker);
+                    versions.push_str(&program.display().to_string());
+                }
+            }
+        }
+        for linker in [
+            "ld.bfd",
+            "ld.gold",
+            "aarch64-linux-gnu-ld.bfd",
+            "ld.lld-14",
+            "ld.lld-19",
+            "ld.lld-22",
+            "mold",
+        ] {
+            versions.push_str(&shell::output(shell::command(linker).arg("--version"))?);
+        }
+        Ok(versions)
+    }
+
+    /// The program that removes symbols, for an architecture.
+    pub(crate) fn strip(arch: Arch) -> &'static str {
+        match arch {
+            Arch::X86_64 => "x86_64-linux-gnu-strip",
+            Arch::Aarch64 => "aarch64-linux-gnu-strip",
+        }
+    }
+
+    /// The folder of zig's caches.
+    pub(crate) fn zig_cache(&self) -> PathBuf {
+        self.folder.join("zig-cache")
+    }
+}
