@@ -15,6 +15,7 @@ mod file_bytes;
 mod inspect;
 mod process;
 mod render;
+mod serve;
 
 fn main() -> ExitCode {
     match cli::Cli::parse().verb.run() {
