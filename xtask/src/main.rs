@@ -6,6 +6,7 @@
 use std::process::ExitCode;
 
 mod codegen;
+mod corpus;
 mod demo;
 mod python;
 mod setup;
@@ -30,6 +31,11 @@ const TASKS: &[Task] = &[
         name: "codegen",
         help: "rewrite the tables that are generated from data",
         run: codegen::run,
+    },
+    Task {
+        name: "corpus",
+        help: "inspect real CPython packages and compare with what is true of them",
+        run: corpus::run,
     },
     Task {
         name: "demo",
