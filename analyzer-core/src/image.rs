@@ -14,7 +14,7 @@
 use core::fmt;
 
 use alloc::vec::Vec;
-use core::cell::OnceCell;
+use core::cell::{OnceCell, RefCell};
 
 use object::{LittleEndian as LE, elf};
 
@@ -35,6 +35,7 @@ mod header;
 mod memory;
 mod note;
 mod plt;
+mod record;
 mod relocation;
 mod relocations;
 mod relr;
@@ -44,10 +45,12 @@ mod symbol;
 mod symbols;
 mod unwind;
 
+pub(crate) use self::facts::{REPRODUCER_NOTE, REPRODUCER_OWNER};
 pub use self::{
     callee::{Callee, Via},
     error::ParseError,
     note::Note,
+    record::Record,
     relocation::{Relocation, SymbolicKind},
     section::Section,
     segment::{Range, Segment},
@@ -86,6 +89,7 @@ pub struct Image<'d> {
     static_functions: Functions,
     dynamic_functions: Functions,
     unwind_ranges: OnceCell<Vec<Range>>,
+    record: Option<RefCell<Record>>,
 }
 
 /// A part of the file that its headers declare and that is not there.
@@ -109,6 +113,14 @@ impl fmt::Display for Cut {
             "The {what} takes {needed} bytes at file offset {offset:#x}, the file has {have} there."
         )
     }
+}
+
+/// A relocation record without its address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawRelocation {
+    pub(crate) kind: u32,
+    pub(crate) symbol: u32,
+    pub(crate) addend: i64,
 }
 
 impl<'d> Image<'d> {
@@ -197,6 +209,7 @@ impl<'d> Image<'d> {
             static_functions: Functions::default(),
             dynamic_functions: Functions::default(),
             unwind_ranges: OnceCell::new(),
+            record: None,
         })
     }
 
@@ -270,7 +283,11 @@ impl<'d> Image<'d> {
     /// The section of that name.
     #[must_use]
     pub fn section(&self, name: &str) -> Option<Section<'d>> {
-        self.section_table().named(name)
+        let section = self.section_table().named(name)?;
+        self.note(|record| {
+            record.sections.insert(name.into());
+        });
+        Some(section)
     }
 
     /// Every section, the null section included.
@@ -310,11 +327,32 @@ impl<'d> Image<'d> {
     /// Records that say nothing (`R_*_NONE`, which linkers leave behind) do not count.
     #[must_use]
     pub fn relocation_at(&self, address: VirtAddr) -> Option<Relocation> {
-        match self.relocations().at(address)? {
+        let relocation = match self.relocations().at(address)? {
             Found::Record(record) => {
-                relocation::decode(self.arch, record, |symbol| self.own_tls_offset(symbol))
+                self.note_symbol(Table::Dynamic, record.r_sym(LE, false));
+                relocation::decode(self.arch, record, |symbol| self.own_tls_offset(symbol))?
             }
-            Found::Relr => Some(Relocation::Relative { address: VirtAddr(self.u64_at(address)?) }),
-        }
+            Found::Relr => Relocation::Relative { address: VirtAddr(self.u64_at(address)?) },
+        };
+        self.note(|record| {
+            record.relocations.insert(address);
+        });
+        Some(relocation)
+    }
+
+    /// The relocation of the word at `address` as the file has it.
+    pub(crate) fn raw_relocation(&self, address: VirtAddr) -> Option<RawRelocation> {
+        Some(match self.relocations().at(address)? {
+            Found::Record(record) => RawRelocation {
+                kind: record.r_type(LE, false).0,
+                symbol: record.r_sym(LE, false),
+                addend: record.r_addend.get(LE),
+            },
+            Found::Relr => RawRelocation {
+                kind: relocation::relative(self.arch).0,
+                symbol: 0,
+                addend: self.u64_at(address)?.cast_signed(),
+            },
+        })
     }
 }

@@ -74,15 +74,20 @@ pub struct Options<'o> {
 /// Analyzes one file.
 #[must_use]
 pub fn analyze(bytes: &[u8], options: &Options<'_>) -> Report {
-    let image = match Image::parse(bytes) {
-        Ok(image) => image,
-        Err(error) => return refusal::report(bytes, options, error),
-    };
+    match Image::parse(bytes) {
+        Ok(image) => analyze_image(&image, options),
+        Err(error) => refusal::report(bytes, options, error),
+    }
+}
+
+/// Analyzes one file that has been parsed.
+#[must_use]
+pub fn analyze_image<'d>(image: &Image<'d>, options: &Options<'d>) -> Report {
     let debug = options.debug_file.and_then(|bytes| Image::parse(bytes).ok());
-    let identity = identity::identify(&image, true);
+    let identity = identity::identify(image, true);
     // Diagnoses are drawn from recorded explorations, so they are always recorded.
-    let examination = examine(&image, identity, debug.as_ref(), true);
-    examination.report(&image, options)
+    let examination = examine(image, identity, debug.as_ref(), true);
+    examination.report(image, options)
 }
 
 /// Only the routes of a runtime image, preferred first: what a profiler needs,
@@ -128,7 +133,7 @@ impl<'a, 'd> Examination<'a, 'd> {
                 path: options.path.clone(),
                 size: image.data().len() as u64,
                 build_id: image.build_id().map(present::hex),
-                reproducer: false,
+                reproducer: image.is_reproducer(),
             },
             status: self.status(image),
             image: Some(image_facts(image, &self.identity)),

@@ -31,12 +31,14 @@ pub(super) fn find(image: &Image<'_>) -> Option<RuntimeFacts> {
 pub(super) fn cookie(image: &Image<'_>) -> Option<VirtAddr> {
     let mut found = None;
     for segment in image.segments().iter().filter(|segment| segment.writable) {
-        let bytes = image.bytes_from(segment.address, usize::MAX);
+        let bytes = image.segment_bytes(segment);
         let misalignment = usize::try_from(segment.address.0.wrapping_neg() % 8).unwrap_or(0);
         let words = bytes.get(misalignment..).unwrap_or_default().chunks_exact(8);
         for (index, _) in (0_u64..).zip(words).filter(|(_, word)| word == COOKIE) {
             let offset = index.checked_mul(8)?.checked_add(misalignment as u64)?;
-            if found.replace(segment.address.checked_add(offset)?).is_some() {
+            let address = segment.address.checked_add(offset)?;
+            image.keep(address, COOKIE.len());
+            if found.replace(address).is_some() {
                 return None;
             }
         }

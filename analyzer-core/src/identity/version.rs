@@ -114,13 +114,15 @@ fn library_path(image: &Image<'_>) -> Option<(String, Option<PyVersion>)> {
     const MARK: &[u8] = b"lib/python";
     let mut found: Option<PyVersion> = None;
     for segment in image.segments().iter().filter(|segment| !segment.writable) {
-        let bytes = image.bytes_from(segment.address, usize::MAX);
+        let bytes = image.segment_bytes(segment);
         for at in memchr::memmem::find_iter(bytes, MARK) {
             let text = bytes.get(at.wrapping_add(MARK.len())..)?;
             let end = text
                 .iter()
                 .position(|byte| !byte.is_ascii_digit() && *byte != b'.')
                 .unwrap_or(text.len());
+            let len = MARK.len().wrapping_add(end).wrapping_add(1);
+            image.keep(VirtAddr(segment.address.0.wrapping_add(at as u64)), len);
             let Some(version) = text
                 .get(..end)
                 .and_then(|text| core::str::from_utf8(text).ok())

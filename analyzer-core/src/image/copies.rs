@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use object::LittleEndian as LE;
 
-use super::{Image, relocation};
+use super::{Image, relocation, symbol::Table};
 use crate::{addr::VirtAddr, report::ImageKind};
 
 /// A copy relocation.
@@ -28,14 +28,25 @@ impl Image<'_> {
                     .get(copy.symbol as usize)
                     .is_some_and(|entry| table.is_named(entry, name.as_bytes()))
             })
-            .map(|copy| copy.address)
+            .map(|copy| {
+                self.note_copy(copy);
+                copy.address
+            })
     }
 
     /// Whether a copy relocation fills `address`: the symbol there is this
     /// executable's copy of a library's variable, not a definition of its own.
     #[must_use]
     pub fn is_copy(&self, address: VirtAddr) -> bool {
-        self.copies().iter().any(|copy| copy.address == address)
+        let copy = self.copies().iter().find(|copy| copy.address == address);
+        copy.inspect(|copy| self.note_copy(copy)).is_some()
+    }
+
+    fn note_copy(&self, copy: &CopyTarget) {
+        self.note(|record| {
+            record.relocations.insert(copy.address);
+        });
+        self.note_symbol(Table::Dynamic, copy.symbol);
     }
 
     fn copies(&self) -> &[CopyTarget] {

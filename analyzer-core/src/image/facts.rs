@@ -12,6 +12,12 @@ use super::{
 /// Note segments that are searched; real files have at most three.
 const MOST_NOTE_SEGMENTS: usize = 16;
 
+/// Owner of the note by which a reproducer says what it is.
+pub(crate) const REPRODUCER_OWNER: &str = "Keyhole";
+
+/// Type of that note. Its contents are text for people.
+pub(crate) const REPRODUCER_NOTE: u32 = 1;
+
 impl<'d> Image<'d> {
     /// `DT_SONAME`.
     #[must_use]
@@ -22,6 +28,12 @@ impl<'d> Image<'d> {
     /// `DT_NEEDED`, in order; names that cannot be read are left out.
     pub fn needed(&self) -> impl Iterator<Item = &'d str> {
         self.dynamic.needed().filter_map(|offset| self.dynamic_string(offset))
+    }
+
+    /// Value of the first dynamic entry with a tag.
+    pub(crate) fn dynamic_entry(&self, tag: elf::DynamicTag) -> Option<u64> {
+        let entry = self.dynamic.entries.iter().find(|entry| entry.d_tag.get(LE) == tag)?;
+        Some(entry.d_val.get(LE))
     }
 
     fn dynamic_string(&self, offset: u64) -> Option<&'d str> {
@@ -54,6 +66,14 @@ impl<'d> Image<'d> {
             .take(MOST_NOTE_SEGMENTS)
             .flat_map(|section| note::notes(section.data, 4));
         in_segments.chain(in_sections)
+    }
+
+    /// Whether the file says it is a reproducer: small, and cut from another
+    /// file by [`crate::shrink`].
+    #[must_use]
+    pub fn is_reproducer(&self) -> bool {
+        self.notes()
+            .any(|note| note.owner == REPRODUCER_OWNER.as_bytes() && note.kind == REPRODUCER_NOTE)
     }
 
     /// The GNU build id.

@@ -97,6 +97,6 @@ impl<'d> Image<'d> {
             let table = self.counted_dynamic_table();
             self.dynamic_functions.find(table, address)
         };
-        in_static().or_else(in_dynamic)
+        in_static().or_else(in_dynamic).map(|symbol| self.noted(symbol))
     }
 }

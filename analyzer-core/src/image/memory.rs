@@ -36,7 +36,9 @@ impl<'d> Image<'d> {
     /// from segments that continue each other.
     #[must_use]
     pub fn bytes(&self, address: VirtAddr, len: usize) -> Option<&'d [u8]> {
-        self.rest_from(address).get(..len)
+        let bytes = self.rest_from(address).get(..len)?;
+        self.keep(address, len);
+        Some(bytes)
     }
 
     /// Up to `max` bytes the file holds for `address`, to the end of its
@@ -44,7 +46,9 @@ impl<'d> Image<'d> {
     #[must_use]
     pub fn bytes_from(&self, address: VirtAddr, max: usize) -> &'d [u8] {
         let rest = self.rest_from(address);
-        rest.get(..max).unwrap_or(rest)
+        let bytes = rest.get(..max).unwrap_or(rest);
+        self.keep(address, bytes.len());
+        bytes
     }
 
     /// All bytes from `address` to the end of its segment's content, or of the
@@ -63,13 +67,13 @@ impl<'d> Image<'d> {
     /// The 32-bit word the file holds for `address`.
     #[must_use]
     pub fn u32_at(&self, address: VirtAddr) -> Option<u32> {
-        self.rest_from(address).first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+        self.bytes(address, 4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
     }
 
     /// The 64-bit word the file holds for `address`.
     #[must_use]
     pub fn u64_at(&self, address: VirtAddr) -> Option<u64> {
-        self.rest_from(address).first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+        self.bytes(address, 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
     /// Whether `address` lies in a writable segment (before `PT_GNU_RELRO`

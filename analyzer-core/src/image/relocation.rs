@@ -141,6 +141,14 @@ fn class(arch: Arch, raw: elf::RelocationType) -> Class {
     }
 }
 
+/// The type of a relative relocation.
+pub(super) fn relative(arch: Arch) -> elf::RelocationType {
+    match arch {
+        Arch::X86_64 => elf::R_X86_64_RELATIVE,
+        Arch::Aarch64 => elf::R_AARCH64_RELATIVE,
+    }
+}
+
 pub(super) fn is_copy(arch: Arch, rela: &elf::Rela64<LE>) -> bool {
     class(arch, rela.r_type(LE, false)) == Class::Copy
 }

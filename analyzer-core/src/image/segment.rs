@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::addr::VirtAddr;
 
 /// A range of link-time addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Range {
     /// Its first address.
     pub start: VirtAddr,

@@ -84,7 +84,7 @@ pub enum Binding {
 }
 
 /// Which table a symbol is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// `DT_SYMTAB` (`.dynsym`).
     Dynamic,

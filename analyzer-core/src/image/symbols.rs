@@ -138,7 +138,7 @@ impl<'d> Image<'d> {
             )
         };
         let (index, entry) = found?;
-        Some(table.symbol(index, entry))
+        Some(self.noted(table.symbol(index, entry)))
     }
 
     /// The definition of `name` in `.symtab`, global ones before local ones.
@@ -150,17 +150,23 @@ impl<'d> Image<'d> {
         for (index, entry) in (0_u32..).zip(table.entries) {
             if table.is_named(entry, bytes) && is_definition(entry) {
                 if entry.st_bind() != elf::STB_LOCAL {
-                    return Some(table.symbol(index, entry));
+                    return Some(self.noted(table.symbol(index, entry)));
                 }
                 local = local.or(Some((index, entry)));
             }
         }
-        local.map(|(index, entry)| table.symbol(index, entry))
+        local.map(|(index, entry)| self.noted(table.symbol(index, entry)))
     }
 
     /// Index in the dynamic symbol table of the import `name`.
     #[must_use]
     pub fn undefined(&self, name: &str) -> Option<u32> {
+        let index = self.import(name)?;
+        self.note_symbol(Table::Dynamic, index);
+        Some(index)
+    }
+
+    fn import(&self, name: &str) -> Option<u32> {
         let symbols = self.dynamic_table();
         let table = symbols.table;
         let bytes = name.as_bytes();
@@ -190,7 +196,12 @@ impl<'d> Image<'d> {
     /// The dynamic symbol at an index, as relocations use it.
     #[must_use]
     pub fn dynamic_symbol_at(&self, index: u32) -> Option<Symbol<'d>> {
-        self.dynamic_table().table.get(index)
+        self.dynamic_table().table.get(index).map(|symbol| self.noted(symbol))
+    }
+
+    /// The `.symtab` symbol at an index.
+    pub(crate) fn static_symbol_at(&self, index: u32) -> Option<Symbol<'d>> {
+        self.static_table().get(index)
     }
 
     /// The name of the dynamic symbol at an index.
@@ -198,15 +209,18 @@ impl<'d> Image<'d> {
     pub fn symbol_name(&self, dynsym_index: u32) -> Option<&'d str> {
         let table = self.dynamic_table().table;
         let entry = table.entries.get(dynsym_index as usize)?;
+        self.note_symbol(Table::Dynamic, dynsym_index);
         table.name(entry).map(unversioned).filter(|name| !name.is_empty())
     }
 
-    /// Every symbol of `.symtab`, the null entry included.
+    /// Every symbol of `.symtab`, the null entry included. A
+    /// [`recording`](Image::recording) image does not note what is read here.
     pub fn static_symbols(&self) -> impl Iterator<Item = Symbol<'d>> + use<'d> {
         self.static_table().iter()
     }
 
-    /// Every dynamic symbol, the null entry included.
+    /// Every dynamic symbol, the null entry included. A
+    /// [`recording`](Image::recording) image does not note what is read here.
     pub fn dynamic_symbols(&self) -> impl Iterator<Item = Symbol<'d>> + use<'d> {
         self.counted_dynamic_table().iter()
     }
@@ -254,7 +268,8 @@ impl<'d> Image<'d> {
                 }
                 let suffix = rest.strip_prefix(name.as_bytes()).and_then(clone_suffix);
                 if let Some(suffix) = suffix.filter(|_| is_definition(entry)) {
-                    found.push(NamedSymbol { which, suffix, symbol: table.symbol(index, entry) });
+                    let symbol = self.noted(table.symbol(index, entry));
+                    found.push(NamedSymbol { which, suffix, symbol });
                 }
             }
         }

@@ -22,6 +22,14 @@ impl<'d> Image<'d> {
     /// read through on the first call.
     #[must_use]
     pub fn unwind_range(&self, address: VirtAddr) -> Option<Range> {
+        let range = self.find_unwind_range(address)?;
+        self.note(|record| {
+            record.unwind.insert(range);
+        });
+        Some(range)
+    }
+
+    fn find_unwind_range(&self, address: VirtAddr) -> Option<Range> {
         match self.program(elf::PT_GNU_EH_FRAME) {
             Some(program) => self.searched_range(VirtAddr(program.p_vaddr.get(LE)), address),
             None => {

@@ -1,0 +1,106 @@
+//! What was looked at in an image.
+
+use alloc::{collections::BTreeSet, string::String, vec::Vec};
+use core::cell::RefCell;
+
+use super::{
+    Image, Range, Segment,
+    symbol::{Symbol, Table},
+};
+use crate::addr::VirtAddr;
+
+/// Ranges kept before touching ones are joined.
+const MANY_RANGES: usize = 4096;
+
+/// Everything an [`Image`] gave answers from since it was made
+/// [`recording`](Image::recording): the file's own headers and names (what
+/// takes no argument to ask for) left out.
+///
+/// Another image that holds these things, at the same addresses, gives the
+/// same answers to the same questions.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    ranges: Vec<Range>,
+    pub(crate) symbols: BTreeSet<(Table, u32)>,
+    pub(crate) relocations: BTreeSet<VirtAddr>,
+    pub(crate) sections: BTreeSet<String>,
+    pub(crate) unwind: BTreeSet<Range>,
+}
+
+impl Record {
+    /// The addresses whose bytes were read, in order, none touching another.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<Range> {
+        joined(self.ranges.clone())
+    }
+
+    fn add(&mut self, range: Range) {
+        match self.ranges.last_mut() {
+            // Code is read from one address on: most reads continue the last.
+            Some(last) if last.start <= range.start && range.start <= last.end => {
+                last.end = last.end.max(range.end);
+            }
+            _ => self.ranges.push(range),
+        }
+        if self.ranges.len() >= MANY_RANGES {
+            self.ranges = joined(core::mem::take(&mut self.ranges));
+        }
+    }
+}
+
+fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.sort_unstable();
+    let mut joined: Vec<Range> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+impl<'d> Image<'d> {
+    /// The same image, from now on keeping a [`Record`] of what is looked at.
+    #[must_use]
+    pub fn recording(self) -> Self {
+        Self { record: Some(RefCell::default()), ..self }
+    }
+
+    /// What was looked at; `None` when the image is not recording.
+    #[must_use]
+    pub fn record(&self) -> Option<Record> {
+        self.record.as_ref().map(|record| record.borrow().clone())
+    }
+
+    /// The bytes the file holds for a segment, to search in. What of them the
+    /// answer depends on is for the caller to [`keep`](Image::keep).
+    #[must_use]
+    pub fn segment_bytes(&self, segment: &Segment) -> &'d [u8] {
+        self.rest_from(segment.address)
+    }
+
+    /// Notes that an answer depends on the `len` bytes at `address`.
+    pub fn keep(&self, address: VirtAddr, len: usize) {
+        if len > 0 {
+            self.note(|record| record.add(Range::new(address, len as u64)));
+        }
+    }
+
+    pub(super) fn note(&self, add: impl FnOnce(&mut Record)) {
+        if let Some(record) = &self.record {
+            add(&mut record.borrow_mut());
+        }
+    }
+
+    pub(super) fn noted(&self, symbol: Symbol<'d>) -> Symbol<'d> {
+        self.note_symbol(symbol.table, symbol.index);
+        symbol
+    }
+
+    pub(super) fn note_symbol(&self, table: Table, index: u32) {
+        self.note(|record| {
+            record.symbols.insert((table, index));
+        });
+    }
+}
