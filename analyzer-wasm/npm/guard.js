@@ -74,6 +74,8 @@ export const analyze = (bytes, options) => over(bytes, (file) => glue.analyze(fi
 export const analyzeJson = (bytes, options) =>
   over(bytes, (file) => glue.analyzeJson(file, options));
 
+export const shrink = (bytes) => over(bytes, (file) => glue.shrink(file));
+
 export const explain = (code) => guarded(() => glue.explain(code));
 
 export const version = () => guarded(() => glue.version());

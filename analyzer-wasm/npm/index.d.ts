@@ -12,6 +12,8 @@ export type ErrorCode =
   | "too-large"
   /** There is no memory for the file. */
   | "out-of-memory"
+  /** No reproducer can be cut from this file. */
+  | "no-reproducer"
   /** A bug in the analyzer; the message has its text. The instance was replaced. */
   | "panic"
   /** A bug in the analyzer without a text. The instance was replaced. */
@@ -49,6 +51,17 @@ export function analyze(bytes: Uint8Array | ArrayBuffer, options?: AnalyzeOption
 
 /** The same report as JSON text, every number exact. */
 export function analyzeJson(bytes: Uint8Array | ArrayBuffer, options?: AnalyzeOptions): string;
+
+/** A reproducer. */
+export interface Reproducer {
+  /** A small ELF file that gives the same report. */
+  bytes: Uint8Array<ArrayBuffer>;
+  /** Members of the report that differ all the same; usually none. */
+  differences: string[];
+}
+
+/** Cuts a reproducer, to attach to a bug report. */
+export function shrink(bytes: Uint8Array | ArrayBuffer): Reproducer;
 
 /** A diagnosis's page as Markdown; `undefined` for an unknown code. */
 export function explain(code: string): string | undefined;

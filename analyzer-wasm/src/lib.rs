@@ -5,8 +5,8 @@
 //! instance after a panic.
 
 use analyzer_core::report::Report;
-use analyzer_core::{Options, analyze as analyze_image, diagnosis};
-use js_sys::{Error, JSON, Reflect, Uint8Array};
+use analyzer_core::{Options, analyze as analyze_image, diagnosis, shrink as reproducer};
+use js_sys::{Array, Error, JSON, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 /// Largest file taken, in bytes: 512 MiB. The module's memory ends at 4 GiB,
@@ -60,8 +60,27 @@ pub fn analyze_json(
     let path = options.as_ref().and_then(AnalyzeOptions::path).unwrap_or_default();
     let trace = options.as_ref().and_then(AnalyzeOptions::trace).unwrap_or(true);
     let bytes = copy(bytes)?;
+    #[cfg(feature = "provoke")]
+    assert!(!bytes.starts_with(b"PANIC"), "provoked");
     let report = analyze_image(&bytes, &Options { path, trace, debug_file: None });
     json(&report)
+}
+
+/// A small ELF file that gives the same report, with what differs all the
+/// same: `{ bytes: Uint8Array, differences: string[] }`.
+///
+/// # Errors
+/// As [`analyze`], and `no-reproducer` for a file that none can be cut from.
+#[wasm_bindgen]
+pub fn shrink(bytes: &Uint8Array) -> Result<JsValue, JsValue> {
+    let bytes = copy(bytes)?;
+    let small = reproducer::shrink(&bytes, &Options::default())
+        .map_err(|e| error("no-reproducer", &e.to_string()))?;
+    let result = Object::new();
+    Reflect::set(&result, &"bytes".into(), &Uint8Array::from(&small.bytes[..]))?;
+    let differences: Array = small.differences.into_iter().map(JsValue::from).collect();
+    Reflect::set(&result, &"differences".into(), &differences)?;
+    Ok(result.into())
 }
 
 /// The page of a diagnosis, as Markdown; nothing for an unknown code.

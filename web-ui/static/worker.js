@@ -2,7 +2,7 @@
 // holds its bytes, and it is the only part of the page that loads the
 // analyzer: the same npm package that other tools embed.
 
-import { KeyholeError, analyzeJson, init, limit } from "./analyzer/index.js";
+import { KeyholeError, analyzeJson, init, limit, shrink } from "./analyzer/index.js";
 
 // Files are read in pieces of this size, so that progress can be told.
 const PIECE = 8 * 1024 * 1024;
@@ -34,7 +34,7 @@ onmessage = async ({ data }) => {
       say("report", { json, readMs: middle - begin, analyzeMs: end - middle });
     } else {
       const small = shrink(bytes);
-      say("reproducer", { bytes: small }, [small.buffer]);
+      say("reproducer", small, [small.bytes.buffer]);
     }
   } catch (error) {
     const code = error instanceof KeyholeError ? error.code : "worker";

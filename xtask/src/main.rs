@@ -8,6 +8,8 @@ use std::process::ExitCode;
 mod codegen;
 mod corpus;
 mod demo;
+mod e2e;
+mod node;
 mod python;
 mod setup;
 mod shapes;
@@ -15,6 +17,8 @@ mod shell;
 mod steps;
 mod test;
 mod toolchain;
+mod wasm;
+mod web;
 
 /// One thing `cargo xtask` can do.
 struct Task {
@@ -42,6 +46,7 @@ const TASKS: &[Task] = &[
         help: "build keyhole and inspect every Python found here",
         run: demo::run,
     },
+    Task { name: "e2e", help: "drive the page in a real browser", run: e2e::run },
     Task {
         name: "setup",
         help: "get the compilers for wasm, BPF and bare targets",
@@ -54,6 +59,8 @@ const TASKS: &[Task] = &[
     },
     Task { name: "test", help: "everything that has to hold before a merge", run: test::run },
     Task { name: "test-update", help: "rewrite the expected outputs of tests", run: test::update },
+    Task { name: "wasm", help: "build the npm package of the analyzer", run: wasm::run },
+    Task { name: "web", help: "build the page into target/site", run: web::run },
 ];
 
 fn main() -> ExitCode {

@@ -47,12 +47,23 @@ pub(crate) fn build() -> Result<PathBuf> {
     for (name, bytes) in examples::all()? {
         fs::write(folder.join(name), bytes)?;
     }
+    list_files(&draft)?;
     let site = shell::root().join("target/site");
     if site.exists() {
         fs::remove_dir_all(&site)?;
     }
     fs::rename(&draft, &site).with_context(|| format!("cannot create {}", site.display()))?;
     Ok(site)
+}
+
+/// Writes `files.json`, the list that the service worker keeps.
+fn list_files(site: &Path) -> Result<()> {
+    let mut names = Vec::new();
+    for file in files(site)? {
+        names.push(file.strip_prefix(site)?.to_string_lossy().into_owned());
+    }
+    fs::write(site.join("files.json"), serde_json::to_string(&names)?)?;
+    Ok(())
 }
 
 /// Compares the page's weight with its budget, and prints every file's.
