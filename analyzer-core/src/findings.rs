@@ -13,9 +13,12 @@ use crate::{
         ir::{Address, BinaryOp, Flow, Lifted, Op, Operand, Reg, Target},
     },
     diagnosis::{self, Code},
+    frames::Frames,
     identity::{Identity, Role},
     image::Image,
-    report::{Diagnosis, Flavour, ImageKind, Route, RuntimeSource, StepRole, TlsModel},
+    report::{
+        Diagnosis, Flavour, ImageKind, LayoutSource, Route, RuntimeSource, StepRole, TlsModel,
+    },
     strategies::{self, Attempt, Evidence, Finding, Reason},
     verdict::Verdict,
 };
@@ -31,6 +34,8 @@ pub(crate) struct Examined<'e, 'a, 'd> {
     pub(crate) attempts: &'e [Attempt<'a, 'd>],
     /// What they amount to.
     pub(crate) verdict: &'e Verdict,
+    /// What is known for walking frames.
+    pub(crate) frames: &'e Frames,
 }
 
 /// Everything there is to say about a file, most important first.
@@ -40,12 +45,13 @@ pub(crate) fn of(examined: &Examined<'_, '_, '_>) -> Vec<Diagnosis> {
     about_outcome(examined, &mut findings);
     about_code(examined, &mut findings);
     about_version(examined, &mut findings);
+    about_frames(examined, &mut findings);
     about_file(examined, &mut findings);
     findings
 }
 
 fn about_outcome(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {
-    let Examined { identity, attempts, verdict, image } = examined;
+    let Examined { identity, attempts, verdict, image, .. } = examined;
     match &identity.role {
         Role::Launcher { library } => {
             let mut finding = diagnosis::new(
@@ -374,6 +380,26 @@ fn about_version(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>)
             findings.push(diagnosis::new(Code::FreeThreaded, evidence.clone()));
             findings.push(diagnosis::new(Code::DebugBuild, evidence));
         }
+    }
+}
+
+fn about_frames(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {
+    let Frames { layout, eval_loop, .. } = examined.frames;
+    if let Some(layout) = layout
+        && layout.source == LayoutSource::Unknown
+    {
+        findings.push(diagnosis::new(Code::LayoutUnknown, layout.note.clone().unwrap_or_default()));
+    }
+    let handlers = eval_loop.iter().filter(|range| range.part == "handlers").count();
+    if handlers > 0 {
+        findings.push(diagnosis::new(
+            Code::TailCallInterpreter,
+            format!("{handlers} ranges of handlers are functions of their own."),
+        ));
+    } else if eval_loop.len() > 1 {
+        let ranges: Vec<String> =
+            eval_loop.iter().map(|range| format!("{} to {}", range.start, range.end)).collect();
+        findings.push(diagnosis::new(Code::EvalLoopSplit, format!("{}.", ranges.join(", "))));
     }
 }
 

@@ -43,6 +43,7 @@ pub mod dataflow;
 pub mod diagnosis;
 pub mod eval_loop;
 mod findings;
+mod frames;
 pub mod identity;
 pub mod image;
 pub mod layout;
@@ -127,6 +128,14 @@ fn examine<'a, 'd>(
 impl<'a, 'd> Examination<'a, 'd> {
     fn report(&self, image: &'a Image<'d>, options: &Options<'_>) -> Report {
         let runtime = self.identity.runtime.as_ref();
+        let frames = frames::Frames::of(image, &self.identity);
+        let diagnoses = findings::of(&findings::Examined {
+            image,
+            identity: &self.identity,
+            attempts: &self.attempts,
+            verdict: &self.verdict,
+            frames: &frames,
+        });
         Report {
             schema: report::SCHEMA.to_owned(),
             file: FileFacts {
@@ -141,18 +150,13 @@ impl<'a, 'd> Examination<'a, 'd> {
             runtime: runtime.cloned(),
             routes: self.verdict.routes.clone(),
             preference: self.verdict.preference.clone(),
-            gil: None,
-            layout: None,
-            eval_loop: Vec::new(),
+            gil: frames.gil,
+            layout: frames.layout,
+            eval_loop: frames.eval_loop,
             libc: None,
             strategies: self.strategy_results(image, options.trace),
             baselines: Vec::new(),
-            diagnoses: findings::of(&findings::Examined {
-                image,
-                identity: &self.identity,
-                attempts: &self.attempts,
-                verdict: &self.verdict,
-            }),
+            diagnoses,
         }
     }
 

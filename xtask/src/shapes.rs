@@ -226,13 +226,20 @@ fn summarize(outcomes: &[Outcome], elapsed: Duration) -> Result<usize> {
         print!(" {word} {good}/{all} ");
     }
     times.sort();
-    println!("\n\n{} shapes in {:.1} s, {cached} of them made before", outcomes.len(), elapsed.as_secs_f64());
+    println!(
+        "\n\n{} shapes in {:.1} s, {cached} of them made before",
+        outcomes.len(),
+        elapsed.as_secs_f64()
+    );
     println!("truths verified by running: {verified}");
     for (reason, count) in &not_run {
         println!("not run: {count}, {reason}");
     }
     if let Some(median) = times.get(times.len() / 2) {
-        println!("full report with traces: median {median:?}, longest {:?}", times[times.len() - 1]);
+        println!(
+            "full report with traces: median {median:?}, longest {:?}",
+            times[times.len() - 1]
+        );
     }
     println!("right: {right}; not built or not true: {failed}");
     for (kind, count) in &kinds {

@@ -55,11 +55,14 @@ impl Workshop {
         let tools = Tools::ready(&folder)?;
         let sources = shell::root().join("shapes");
         let mut hasher = DefaultHasher::new();
-        let mut names: Vec<PathBuf> =
-            fs::read_dir(&sources)?.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
+        let mut names: Vec<PathBuf> = fs::read_dir(&sources)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<std::io::Result<_>>()?;
         names.sort();
         for name in names {
-            fs::read(&name).with_context(|| format!("cannot read {}", name.display()))?.hash(&mut hasher);
+            fs::read(&name)
+                .with_context(|| format!("cannot read {}", name.display()))?
+                .hash(&mut hasher);
         }
         tools.versions()?.hash(&mut hasher);
         Ok(Self { sources, folder, tools, fingerprint: hasher.finish() })
@@ -121,7 +124,14 @@ impl Workshop {
     fn check_part(&self, shape: &Shape) -> Result<PathBuf> {
         let pic = if shape.is_pic() { "-fPIE" } else { "-fno-pie" };
         let part = self.part("check", shape.compiler, shape, &[pic]);
-        self.compile(shape.compiler, shape.arch, "check.c", &recipe::defines(shape.python), &[pic], &part)?;
+        self.compile(
+            shape.compiler,
+            shape.arch,
+            "check.c",
+            &recipe::defines(shape.python),
+            &[pic],
+            &part,
+        )?;
         Ok(part)
     }
 

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use super::factors::{Arch, Compiler, Extra, Kind, Linker, Opt, Post, Prologue, Python, Tls, TlsNeighbours, Units};
+use super::factors::{
+    Arch, Compiler, Extra, Kind, Linker, Opt, Post, Prologue, Python, Tls, TlsNeighbours, Units,
+};
 use super::shape::{FACTORS, Shape};
 
 /// A set of (factor, level) that has to occur together.
@@ -128,10 +130,7 @@ fn close(open: &mut BTreeSet<Combination>, sets: &[Vec<usize>], levels: &[usize;
 
 /// Sorts so that each shape adds as many combinations as any that is left
 /// would: a beginning of the list covers as much as a list of that length can.
-fn by_coverage(
-    sets: &[Vec<usize>],
-    mut left: Vec<[usize; FACTORS]>,
-) -> Vec<[usize; FACTORS]> {
+fn by_coverage(sets: &[Vec<usize>], mut left: Vec<[usize; FACTORS]>) -> Vec<[usize; FACTORS]> {
     let mut seen = BTreeSet::new();
     let mut sorted = Vec::new();
     while !left.is_empty() {

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use object::Endianness;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::Endianness;
 
 /// Rewrites a 64-bit ELF file without section headers: `e_shoff`, `e_shnum`
 /// and `e_shstrndx` are zero, and the file ends where its last segment ends.

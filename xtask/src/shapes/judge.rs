@@ -112,8 +112,7 @@ fn route_errors(truth: &Truth, route: &Route) -> (Wanted, Vec<String>) {
             errors.push(format!("{what} {}, right is {}", hex(seen), hex(right)));
         }
     };
-    let in_runtime =
-        |address: Option<u64>| Some(address?.wrapping_sub(truth.runtime?.0));
+    let in_runtime = |address: Option<u64>| Some(address?.wrapping_sub(truth.runtime?.0));
     match route {
         Route::PthreadKey { reaches, key_address, runtime_offset, .. } => {
             compare("key", Some(key_address.0), truth.key);
@@ -150,7 +149,13 @@ fn route_errors(truth: &Truth, route: &Route) -> (Wanted, Vec<String>) {
                     right.offset
                 ));
             }
-            errors.extend(access_errors(truth, right, *model, got_slot.map(|slot| slot.0), *tp_offset));
+            errors.extend(access_errors(
+                truth,
+                right,
+                *model,
+                got_slot.map(|slot| slot.0),
+                *tp_offset,
+            ));
             (which, errors)
         }
     }
@@ -294,10 +299,9 @@ fn eval_loop(shape: &Shape, truth: &Truth, report: &Report, misses: &mut Vec<Mis
         });
     }
     for range in &report.eval_loop {
-        let inside = truth
-            .eval_loop
-            .iter()
-            .any(|right| right.start <= range.start.0 && range.end.0 <= right.end.next_multiple_of(16));
+        let inside = truth.eval_loop.iter().any(|right| {
+            right.start <= range.start.0 && range.end.0 <= right.end.next_multiple_of(16)
+        });
         if !inside {
             misses.push(Miss {
                 kind: MissKind::WrongFact,

@@ -1,6 +1,8 @@
 //! From a shape to the commands that make it.
 
-use super::factors::{Arch, Compiler, Extra, Kind, Linker, Opt, Prologue, Python, Tls, TlsNeighbours, Units};
+use super::factors::{
+    Arch, Compiler, Extra, Kind, Linker, Opt, Prologue, Python, Tls, TlsNeighbours, Units,
+};
 use super::shape::Shape;
 use super::tools::Tools;
 
@@ -196,7 +198,9 @@ fn extra(shape: &Shape, compile: &mut Vec<String>, link: &mut Vec<String>) {
         (Extra::RelativePacked, _) => (&[], &["-Wl,-z,pack-relative-relocs"]),
         (Extra::SeparateCode, _) => (&[], &["-Wl,-z,separate-code"]),
         (Extra::NoSeparateCode, Linker::Gold) => (&[], &["-Wl,--no-rosegment"]),
-        (Extra::NoSeparateCode, Linker::Lld) => (&[], &["-Wl,-z,noseparate-code", "-Wl,--no-rosegment"]),
+        (Extra::NoSeparateCode, Linker::Lld) => {
+            (&[], &["-Wl,-z,noseparate-code", "-Wl,--no-rosegment"])
+        }
         (Extra::NoSeparateCode, _) => (&[], &["-Wl,-z,noseparate-code"]),
         (Extra::BindNow, _) => (&[], &["-Wl,-z,relro", "-Wl,-z,now"]),
         (Extra::ProtectedPlt, Linker::Bfd) if shape.arch == Arch::X86_64 => {

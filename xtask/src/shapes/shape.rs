@@ -173,8 +173,7 @@ impl Shape {
             _ => true,
         };
         // Link-time optimization makes one unit of all anyway.
-        let units =
-            !(matches!(self.opt, Opt::Lto | Opt::ThinLto) && self.units == Units::Unity);
+        let units = !(matches!(self.opt, Opt::Lto | Opt::ThinLto) && self.units == Units::Unity);
         // clang has no such switch for these kinds: its code never is interposable inside a unit.
         linker && arch && kind && lto && units
     }
@@ -187,7 +186,8 @@ impl Shape {
             Tls::LocalExec => self.is_program(),
             Tls::OtherDialect | Tls::OtherDialectGlobalDynamic => match self.arch {
                 Arch::X86_64 => {
-                    !self.is_clang() || matches!(self.compiler, Compiler::Clang19 | Compiler::Clang22)
+                    !self.is_clang()
+                        || matches!(self.compiler, Compiler::Clang19 | Compiler::Clang22)
                 }
                 Arch::Aarch64 => !self.is_clang(),
             },
@@ -200,10 +200,7 @@ impl Shape {
         let plain_tls = matches!(self.tls, Tls::Default);
         match self.prologue {
             Prologue::AddressSanitizer => {
-                !self.is_musl()
-                    && !self.is_static()
-                    && !self.is_zig()
-                    && (x86 || !self.is_clang())
+                !self.is_musl() && !self.is_static() && !self.is_zig() && (x86 || !self.is_clang())
             }
             Prologue::ThreadSanitizer => {
                 !self.is_musl()
@@ -214,9 +211,7 @@ impl Shape {
             }
             // The profiling start file is for programs that are not static PIE,
             // and musl has no `mcount`.
-            Prologue::Fentry => {
-                !self.is_musl() && !self.is_zig() && self.kind != Kind::StaticPie
-            }
+            Prologue::Fentry => !self.is_musl() && !self.is_zig() && self.kind != Kind::StaticPie,
             Prologue::Patchable => !self.is_zig(),
             // Needs libgcc's `__morestack`.
             Prologue::SplitStack => x86 && !self.is_clang() && !self.is_musl(),

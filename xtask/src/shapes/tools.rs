@@ -81,8 +81,7 @@ impl Tools {
         let link = folder.join("ld");
         if std::fs::read_link(&link).ok().as_deref() != Some(&target) {
             let _ = std::fs::remove_file(&link);
-            symlink(&target, &link)
-                .with_context(|| format!("cannot create {}", link.display()))?;
+            symlink(&target, &link).with_context(|| format!("cannot create {}", link.display()))?;
         }
         Ok(())
     }

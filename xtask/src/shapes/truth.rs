@@ -60,8 +60,8 @@ pub(crate) enum Slot {
 /// # Errors
 /// The twin lacks a symbol it must have, or a file cannot be read.
 pub(crate) fn read(shape: &Shape, built: &Built) -> Result<Truth> {
-    let bytes = fs::read(&built.twin)
-        .with_context(|| format!("cannot read {}", built.twin.display()))?;
+    let bytes =
+        fs::read(&built.twin).with_context(|| format!("cannot read {}", built.twin.display()))?;
     let twin = object::File::parse(&*bytes)?;
     let layout = layout(built)?;
     let symbols = Symbols::of(&twin);
@@ -96,7 +96,11 @@ pub(crate) fn read(shape: &Shape, built: &Built) -> Result<Truth> {
         truth.owned = Some(thread_local("_Py_tss_gilstate")?);
     }
     truth.slots = slots(&twin, block.as_ref());
-    let eval = if shape.python >= Python::V3_6 { "_PyEval_EvalFrameDefault" } else { "PyEval_EvalFrameEx" };
+    let eval = if shape.python >= Python::V3_6 {
+        "_PyEval_EvalFrameDefault"
+    } else {
+        "PyEval_EvalFrameEx"
+    };
     truth.eval_loop.push(symbols.get(eval)?);
     truth.eval_loop.extend(symbols.get(&format!("{eval}.cold")));
     Ok(truth)

@@ -89,7 +89,9 @@ fn arguments(truth: &Truth) -> Vec<String> {
     for (name, variable) in [("tstate", truth.attached), ("gilstate", truth.owned)] {
         let Some(variable) = variable else { continue };
         words.push(format!("{name}={:#x}", variable.offset));
-        words.extend(variable.tp_offset.map(|offset| format!("{name}_tp={}", offset.cast_unsigned())));
+        words.extend(
+            variable.tp_offset.map(|offset| format!("{name}_tp={}", offset.cast_unsigned())),
+        );
     }
     words
 }
