@@ -204,6 +204,7 @@ mod tests {
             effects: Vec::new(),
             role,
             on_path,
+            origins: Vec::new(),
         }
     }
 

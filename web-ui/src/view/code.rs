@@ -15,7 +15,7 @@ use web_sys::ScrollLogicalPosition;
 
 use super::report::Spot;
 use crate::browser;
-use crate::lineage::Lineage;
+use crate::lineage;
 use crate::listing::{self, Stretch};
 use crate::session::Analyzed;
 use crate::words::strategy;
@@ -131,10 +131,12 @@ fn Trace(
 ) -> impl IntoView {
     let spot = expect_context::<Spot>();
     let result = &analyzed.report.strategies[strategy];
-    let lineage = Arc::new(Lineage::of(&result.trace));
     let hovered = RwSignal::new(None::<usize>);
-    let behind = Arc::clone(&lineage);
-    let lit = Memo::new(move |_| behind.ancestry(hovered.get().unwrap_or_else(|| spot.step.get())));
+    let behind = Arc::clone(&analyzed);
+    let lit = Memo::new(move |_| {
+        let step = hovered.get().unwrap_or_else(|| spot.step.get());
+        lineage::ancestry(&behind.report.strategies[strategy].trace, step)
+    });
     let pointing = Pointing { step: spot.step, hovered, lit, bytes };
     provide_context(pointing);
 
@@ -212,7 +214,7 @@ fn Trace(
         </div>
         <div class="trace">
             <ol class="listing" class:bytes=move || bytes.get() role="list" on:keydown=keys>{body}</ol>
-            <inspector::Inspector analyzed strategy lineage rows/>
+            <inspector::Inspector analyzed strategy rows/>
         </div>
     }
 }

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::Pointing;
 use super::row::instruction_parts;
-use crate::lineage::Lineage;
+use crate::lineage;
 use crate::listing::Row;
 use crate::session::Analyzed;
 use crate::view::report::Spot;
@@ -20,7 +20,6 @@ use crate::words::{instruction, value};
 pub(super) fn Inspector(
     analyzed: Arc<Analyzed>,
     strategy: usize,
-    lineage: Arc<Lineage>,
     rows: Arc<Vec<Row>>,
 ) -> impl IntoView {
     let pointing = expect_context::<Pointing>();
@@ -31,7 +30,7 @@ pub(super) fn Inspector(
         let step = trace.get(index)?;
         let offset = rows.get(index).map_or(0, |row| row.offset);
         let function = step.function.clone().unwrap_or_else(|| "unnamed code".to_owned());
-        let way: Vec<usize> = lineage.ancestry(index);
+        let way: Vec<usize> = lineage::ancestry(trace, index);
         let changed = step
             .effects
             .iter()
