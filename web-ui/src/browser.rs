@@ -23,8 +23,13 @@ pub(crate) fn download(name: &str, media_type: &str, bytes: &[u8]) -> Result<(),
     anchor.set_href(&url);
     anchor.set_download(name);
     anchor.click();
-    // The browser has taken the blob's handle by the time the click returns.
-    Url::revoke_object_url(&url)
+    // Some browsers read the blob only after the click has returned.
+    gloo_timers::callback::Timeout::new(60_000, move || {
+        // An address that is gone already needs no revoking.
+        Url::revoke_object_url(&url).ok();
+    })
+    .forget();
+    Ok(())
 }
 
 /// Puts text on the clipboard.

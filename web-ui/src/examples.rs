@@ -22,7 +22,7 @@ pub(crate) struct Example {
 }
 
 /// All examples, in the order of the page.
-pub(crate) const EXAMPLES: [Example; 3] = [
+pub(crate) static EXAMPLES: [Example; 3] = [
     Example {
         file: "libpython3.12-no-lto.so",
         title: "Key kept in rbp",

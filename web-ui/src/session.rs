@@ -237,30 +237,34 @@ impl Session {
         entry: &Entry,
         done: impl Fn(Result<Vec<u8>, Failure>) + 'static,
     ) {
-        self.work.with_value(|work| {
-            let Some(source) = work.sources.get(&entry.id) else {
-                done(Err(Failure {
-                    code: "no-file".into(),
-                    message: "This report came with a link, without its file.".into(),
-                }));
-                return;
-            };
-            work.analyzer.ask(
-                Task::Reproducer,
-                source,
-                &entry.name,
-                Rc::new(move |answer| match answer {
-                    Answer::Reproducer(bytes) => done(Ok(bytes)),
-                    Answer::Failed(failure) => done(Err(failure)),
-                    _ => {}
-                }),
-            );
-        });
+        let (analyzer, Some(source)) = self.work_on(entry.id) else {
+            done(Err(Failure {
+                code: "no-file".into(),
+                message: "This report came with a link, without its file.".into(),
+            }));
+            return;
+        };
+        analyzer.ask(
+            Task::Reproducer,
+            &source,
+            &entry.name,
+            Rc::new(move |answer| match answer {
+                Answer::Reproducer(bytes) => done(Ok(bytes)),
+                Answer::Failed(failure) => done(Err(failure)),
+                _ => {}
+            }),
+        );
     }
 
     /// Whether the entry's file is at hand.
     pub(crate) fn has_file(&self, id: EntryId) -> bool {
         self.work.with_value(|work| work.sources.contains_key(&id))
+    }
+
+    /// The analyzer and an entry's file. Taken out, because an answer may come
+    /// before the question returns.
+    fn work_on(&self, id: EntryId) -> (Analyzer, Option<Source>) {
+        self.work.with_value(|work| (work.analyzer.clone(), work.sources.get(&id).cloned()))
     }
 
     /// Starts the next file, if none is running.
@@ -279,16 +283,14 @@ impl Session {
             return;
         };
         entry.state.set(State::Reading(0.0, 0.0));
-        self.work.with_value(|work| {
-            let Some(source) = work.sources.get(&entry.id) else { return };
-            let heard = entry.clone();
-            work.analyzer.ask(
-                Task::Report,
-                source,
-                &entry.name,
-                Rc::new(move |answer| session.hear(&heard, answer)),
-            );
-        });
+        let (analyzer, Some(source)) = self.work_on(entry.id) else { return };
+        let heard = entry.clone();
+        analyzer.ask(
+            Task::Report,
+            &source,
+            &entry.name,
+            Rc::new(move |answer| session.hear(&heard, answer)),
+        );
     }
 
     fn hear(&self, entry: &Entry, answer: Answer) {
