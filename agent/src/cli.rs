@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{explain, inspect};
+use crate::{explain, inspect, serve};
 
 /// Finds how a profiler reaches a CPython thread's PyThreadState.
 #[derive(Debug, Parser)]
@@ -19,6 +19,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Inspect(inspect::Arguments),
     Explain(explain::Arguments),
+    Serve(serve::Arguments),
 }
 
 impl Verb {
@@ -31,6 +32,7 @@ impl Verb {
         match self {
             Self::Inspect(arguments) => inspect::run(&arguments),
             Self::Explain(arguments) => explain::run(&arguments),
+            Self::Serve(arguments) => serve::run(&arguments),
         }
     }
 }

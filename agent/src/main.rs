@@ -16,6 +16,7 @@ mod inspect;
 mod launcher;
 mod process;
 mod render;
+mod serve;
 
 fn main() -> ExitCode {
     match cli::Cli::parse().verb.run() {

@@ -73,6 +73,7 @@ impl<'a, 'd> Namer<'a, 'd> {
                 .collect(),
             role: step.role,
             on_path,
+            origins: step.reads().iter().map(|&origin| origin.into()).collect(),
         }
     }
 

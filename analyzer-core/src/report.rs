@@ -483,6 +483,9 @@ pub struct Step {
     pub role: Option<StepRole>,
     /// The step is on the way of a value into the sink.
     pub on_path: bool,
+    /// Positions in the trace of the steps whose results this one used.
+    #[serde(default)]
+    pub origins: Vec<u64>,
 }
 
 /// What a step is for the analysis.

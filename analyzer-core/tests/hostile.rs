@@ -38,9 +38,8 @@ const X86_GETTER: &[u8] = &[
 ];
 /// The same on AArch64: `adrp x0, GOT; ldr x0, [x0, #0x10]; add x0, x0,
 /// #0x580; b PyThread_tss_get`.
-const ARM_GETTER: &[u8] = &[
-    0x40, 0, 0, 0x90, 0x00, 0x08, 0x40, 0xf9, 0x00, 0x00, 0x16, 0x91, 0xfd, 0x17, 0, 0x14,
-];
+const ARM_GETTER: &[u8] =
+    &[0x40, 0, 0, 0x90, 0x00, 0x08, 0x40, 0xf9, 0x00, 0x00, 0x16, 0x91, 0xfd, 0x17, 0, 0x14];
 
 /// Small files that are always there, and what the shape factory and the
 /// machine have besides.
@@ -71,7 +70,9 @@ fn own_libc() -> Option<PathBuf> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines()
         .filter_map(|line| line.split_whitespace().nth(5))
-        .find(|path| path.contains("/libc.so") || path.contains("/libc-2") || path.contains("/ld-musl"))
+        .find(|path| {
+            path.contains("/libc.so") || path.contains("/libc-2") || path.contains("/ld-musl")
+        })
         .map(PathBuf::from)
 }
 

@@ -138,7 +138,9 @@ fn check_all(arch: Arch, recorded: &str, override_variable: &str) {
             }
         }
     }
-    println!("{count} checked, all changed registers known for {precise}; {undecodable} not decoded");
+    println!(
+        "{count} checked, all changed registers known for {precise}; {undecodable} not decoded"
+    );
     let mut message = String::new();
     for (mnemonic, (count, example)) in &failures {
         writeln!(message, "{count} {mnemonic}, for instance {example}").expect("a string");

@@ -25,5 +25,11 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         bail!("keyhole inspect ended with {status}");
     }
     println!("\nThe whole story of one file: {} inspect --trace FILE", keyhole.display());
+    let page = shell::root().join("target/site/index.html");
+    if page.is_file() {
+        println!("The same in a browser: {} serve ({})", keyhole.display(), page.display());
+    } else {
+        println!("The same in a browser: cargo xtask web builds the page into target/site");
+    }
     Ok(())
 }

@@ -8,7 +8,10 @@ use std::process::ExitCode;
 mod codegen;
 mod corpus;
 mod demo;
+
+mod e2e;
 mod live;
+mod node;
 mod python;
 mod setup;
 mod shapes;
@@ -17,6 +20,8 @@ mod steps;
 mod test;
 mod tidy;
 mod toolchain;
+mod wasm;
+mod web;
 
 /// One thing `cargo xtask` can do.
 struct Task {
@@ -44,6 +49,7 @@ const TASKS: &[Task] = &[
         help: "build keyhole and inspect every Python found here",
         run: demo::run,
     },
+    Task { name: "e2e", help: "drive the page in a real browser", run: e2e::run },
     Task {
         name: "live",
         help: "check reports against running Pythons of other suites and of aarch64",
@@ -61,6 +67,8 @@ const TASKS: &[Task] = &[
     },
     Task { name: "test", help: "everything that has to hold before a merge", run: test::run },
     Task { name: "test-update", help: "rewrite the expected outputs of tests", run: test::update },
+    Task { name: "wasm", help: "build the npm package of the analyzer", run: wasm::run },
+    Task { name: "web", help: "build the page into target/site", run: web::run },
 ];
 
 fn main() -> ExitCode {

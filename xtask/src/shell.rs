@@ -116,6 +116,11 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// Whether a program of that name is in `PATH`.
 pub(crate) fn has_program(name: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+    find_program(name).is_some()
+}
+
+/// Where a program of that name is in `PATH`.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use crate::shapes;
 use crate::shell::{self, cargo};
 use crate::steps::{self, Step, Tally};
-use crate::{tidy, toolchain};
+use crate::{e2e, tidy, toolchain};
 
 /// The steps, in order. Another task's check is one more line.
 const STEPS: &[Step] = &[
@@ -16,6 +16,8 @@ const STEPS: &[Step] = &[
     Step { name: "no std in analyzer-core", run: no_std },
     Step { name: "shapes", run: shapes::reduced },
     Step { name: "documentation", run: documentation },
+    Step { name: "page: lints and unit tests", run: page_units },
+    Step { name: "page and npm package in Node and Chromium", run: page_whole },
 ];
 
 /// Runs the steps, or those whose name contains one of the arguments.
@@ -60,6 +62,32 @@ fn clippy(_: &mut Tally) -> Result<()> {
 
 fn tests(tally: &mut Tally) -> Result<()> {
     shell::run_lines(cargo().args(["test", "--no-fail-fast"]), |line| tally.add_line(line))
+}
+
+/// The crates for the web are no default members: their dependencies are many.
+fn page_units(tally: &mut Tally) -> Result<()> {
+    let packages = ["--package", "web-ui", "--package", "analyzer-wasm"];
+    shell::run(cargo().arg("clippy").args(packages).args([
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    shell::run(
+        cargo()
+            .args(["clippy", "--package", "xtask", "--features", "glue", "--all-targets"])
+            .args(["--", "-D", "warnings"]),
+    )?;
+    shell::run_lines(cargo().arg("test").args(packages), |line| tally.add_line(line))?;
+    shell::run_lines(
+        cargo().args(["test", "--package", "xtask", "--features", "glue", "--bin", "glue"]),
+        |line| tally.add_line(line),
+    )
+}
+
+/// Holds the size budgets, too.
+fn page_whole(tally: &mut Tally) -> Result<()> {
+    e2e::test(&[], tally)
 }
 
 fn documentation(_: &mut Tally) -> Result<()> {

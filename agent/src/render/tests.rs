@@ -56,6 +56,7 @@ fn step(
             .collect(),
         role,
         on_path: !matches!(role, Some(StepRole::Branch)),
+        origins: Vec::new(),
     }
 }
 

@@ -38,6 +38,14 @@ pub struct RawStep {
     reads: Vec<StepId>,
 }
 
+impl RawStep {
+    /// Positions of the steps whose results this one used.
+    #[must_use]
+    pub fn reads(&self) -> &[StepId] {
+        &self.reads
+    }
+}
+
 /// The steps of one exploration, in the order they were first executed.
 #[derive(Debug, Default)]
 pub struct Trace {

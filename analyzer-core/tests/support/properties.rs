@@ -25,7 +25,8 @@ pub fn by_name(name: &str) -> Option<fn(&[u8])> {
 
 /// Any bytes are a file, and a file has a report that agrees with itself.
 pub fn report(bytes: &[u8]) {
-    let traced = analyze(bytes, &Options { path: "f".into(), trace: true, debug_file: Some(bytes) });
+    let traced =
+        analyze(bytes, &Options { path: "f".into(), trace: true, debug_file: Some(bytes) });
     agrees_with_itself(&traced);
     let plain = analyze(bytes, &Options { path: "f".into(), ..Options::default() });
     agrees_with_itself(&plain);
@@ -133,8 +134,7 @@ pub fn python_image(choice: u8, code: &[u8]) -> Vec<u8> {
     file.bytes(CODE, code);
     file.tls(TlsSegment { address: VirtAddr(GOT), file_size: 0, memory_size: 0x20, align: 8 });
     file.soname(&format!("libpython3.{minor}.so.1.0"));
-    let runtime =
-        file.dynamic_symbol(SymbolSpec::object("_PyRuntime", VirtAddr(RUNTIME), 0x2000));
+    let runtime = file.dynamic_symbol(SymbolSpec::object("_PyRuntime", VirtAddr(RUNTIME), 0x2000));
     file.relocation(VirtAddr(GOT + 0x10), RelocationKind::GlobDat, Some(runtime), 0);
     for name in [
         "PyGILState_GetThisThreadState",

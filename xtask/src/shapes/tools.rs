@@ -64,8 +64,7 @@ impl Tools {
                     .arg(format!("ziglang=={ZIG}")),
             )?;
         }
-        let tools =
-            Self { zig: zig.join("ziglang/zig"), folder, versions: Mutex::default() };
+        let tools = Self { zig: zig.join("ziglang/zig"), folder, versions: Mutex::default() };
         for arch in Arch::ALL {
             for compiler in Compiler::ALL {
                 for linker in Linker::ALL {

@@ -1,0 +1,9 @@
+// Node: the module is read from beside this file.
+import { readFile } from "node:fs/promises";
+import { load } from "./guard.js";
+
+export { KeyholeError, analyze, analyzeJson, explain, limit, shrink, version } from "./guard.js";
+
+export async function init(source) {
+  return load(source ?? (await readFile(new URL("./analyzer_bg.wasm", import.meta.url))));
+}

@@ -1,0 +1,120 @@
+//! Links that carry a report: `#report=1.TEXT`, where `1` is the version of
+//! the form and TEXT is base64url of the raw-deflated JSON. A fragment is
+//! never sent to a server. The form is kept readable for ever; a new one
+//! gets a new number.
+
+use js_sys::{ArrayBuffer, Uint8Array};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Blob, CompressionFormat, CompressionStream, DecompressionStream, Response};
+
+const PREFIX: &str = "#report=1.";
+
+/// Longest link offered, in characters: longer ones break in chat and mail.
+pub(crate) const LONGEST: usize = 30_000;
+
+/// Longest JSON text a link may unfold to, in bytes: enough for any report,
+/// and a stop for links made to fill the memory.
+const UNFOLDED: usize = 8 << 20;
+
+/// The fragment for a report.
+///
+/// # Errors
+/// The browser cannot compress.
+pub(crate) async fn fragment(json: &str) -> Result<String, JsValue> {
+    let stream = CompressionStream::new(CompressionFormat::DeflateRaw)?;
+    let text = Blob::new_with_str_sequence(&js_sys::Array::of1(&json.into()))?;
+    let packed = text.stream().pipe_through(stream.unchecked_ref());
+    let buffer =
+        JsFuture::from(Response::new_with_opt_readable_stream(Some(&packed))?.array_buffer()?)
+            .await?;
+    Ok(format!("{PREFIX}{}", encode(&Uint8Array::new(&buffer).to_vec())))
+}
+
+/// The JSON text in a fragment; nothing when the fragment carries none.
+///
+/// # Errors
+/// It is damaged or unfolds to more than a report has.
+pub(crate) async fn unfold(fragment: &str) -> Option<Result<String, String>> {
+    let text = fragment.strip_prefix(PREFIX)?;
+    Some(match decode(text) {
+        None => Err("it is not complete".to_owned()),
+        Some(packed) => inflate(&packed).await,
+    })
+}
+
+async fn inflate(packed: &[u8]) -> Result<String, String> {
+    let broken = |_: JsValue| "it is damaged".to_owned();
+    let stream = DecompressionStream::new(CompressionFormat::DeflateRaw).map_err(broken)?;
+    let blob = Blob::new_with_u8_array_sequence(&js_sys::Array::of1(&Uint8Array::from(packed)))
+        .map_err(broken)?;
+    let unpacked = blob.stream().pipe_through(stream.unchecked_ref());
+    let reader: web_sys::ReadableStreamDefaultReader = unpacked.get_reader().unchecked_into();
+    let mut text = Vec::new();
+    loop {
+        let part = JsFuture::from(reader.read()).await.map_err(broken)?;
+        let value = js_sys::Reflect::get(&part, &"value".into()).map_err(broken)?;
+        if value.is_undefined() {
+            break;
+        }
+        text.extend(value.unchecked_into::<Uint8Array>().to_vec());
+        if text.len() > UNFOLDED {
+            return Err("it unfolds to more than a report can be".to_owned());
+        }
+    }
+    String::from_utf8(text).map_err(|_| "it is damaged".to_owned())
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// base64url without padding (RFC 4648, section 5).
+fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..=group.len() {
+            let index = bits >> (18 - 6 * place) & 63;
+            text.push(char::from(ALPHABET[index as usize]));
+        }
+    }
+    text
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    for group in text.as_bytes().chunks(4) {
+        let mut bits = 0u32;
+        for letter in group {
+            let index = ALPHABET.iter().position(|known| known == letter)?;
+            bits = bits << 6 | u32::try_from(index).ok()?;
+        }
+        bits <<= 6 * (4 - group.len());
+        let count = group.len().checked_sub(1).filter(|&count| count > 0)?;
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..=count]);
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64url_both_ways() {
+        for (bytes, text) in [
+            (&b""[..], ""),
+            (b"f", "Zg"),
+            (b"fo", "Zm8"),
+            (b"foo", "Zm9v"),
+            (b"foobar", "Zm9vYmFy"),
+            (&[0xfb, 0xff, 0xfe], "-__-"),
+        ] {
+            assert_eq!(encode(bytes), text);
+            assert_eq!(decode(text).as_deref(), Some(bytes));
+        }
+        for broken in ["Z", "Zg=", "Z g", "Zm9vY"] {
+            assert_eq!(decode(broken), None, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Strategies and baselines by name.
+
+use analyzer_core::report::{BaselineOutcome, BaselineResult};
+
+/// A strategy's name in two parts: its kind, and the function it reads.
+pub(crate) fn name(name: &str) -> (String, Option<&str>) {
+    let (kind, function) =
+        name.split_once(':').map_or((name, None), |(kind, function)| (kind, Some(function)));
+    let kind = match kind {
+        "dataflow" => "Code of",
+        other => return (sentence(other), function),
+    };
+    (kind.to_owned(), function)
+}
+
+/// `known-offset` as `Known offset`.
+pub(crate) fn sentence(name: &str) -> String {
+    super::verdict::capital(&name.replace(['-', '_'], " "))
+}
+
+/// Glyph and word for how a baseline ends.
+pub(crate) fn baseline(outcome: BaselineOutcome) -> (&'static str, &'static str, &'static str) {
+    match outcome {
+        BaselineOutcome::Right => ("✓", "gets it right", "good"),
+        BaselineOutcome::Wrong => ("≠", "answers wrongly", "bad"),
+        BaselineOutcome::Fails => ("✕", "finds nothing", "bad"),
+        BaselineOutcome::Unverified => ("?", "answers, unverified", "mixed"),
+        BaselineOutcome::NotApplicable => ("–", "does not apply", "neutral"),
+    }
+}
+
+/// How many baselines fail, in a sentence.
+pub(crate) fn summary(baselines: &[BaselineResult]) -> String {
+    let applicable =
+        baselines.iter().filter(|b| b.outcome != BaselineOutcome::NotApplicable).count();
+    let failing = baselines
+        .iter()
+        .filter(|b| matches!(b.outcome, BaselineOutcome::Fails | BaselineOutcome::Wrong))
+        .count();
+    match (failing, applicable) {
+        (_, 0) => "No simpler decoder applies to this file.".to_owned(),
+        (0, 1) => "The simpler decoder gets this file right.".to_owned(),
+        (0, _) => "Every simpler decoder gets this file right.".to_owned(),
+        (failing, applicable) if failing == applicable => {
+            "No simpler decoder gets this file right.".to_owned()
+        }
+        (failing, applicable) => format!(
+            "{} of {} simpler decoders would lose this build's Python frames.",
+            super::verdict::capital(&super::count(failing)),
+            super::count(applicable)
+        ),
+    }
+}

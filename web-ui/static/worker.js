@@ -1,0 +1,65 @@
+// The worker that analyzes. It reads the file itself, so that the page never
+// holds its bytes, and it is the only part of the page that loads the
+// analyzer: the same npm package that other tools embed.
+
+import { KeyholeError, analyzeJson, init, limit, shrink } from "./analyzer/index.js";
+
+// Files are read in pieces of this size, so that progress can be told.
+const PIECE = 8 * 1024 * 1024;
+
+let started;
+
+onmessage = async ({ data }) => {
+  if (data.task === "start") {
+    started = init(data.module ?? new URL("./analyzer/analyzer_bg.wasm", import.meta.url));
+    started.then(
+      (module) => postMessage({ kind: "ready", module }),
+      () => {}, // told to the first request
+    );
+    return;
+  }
+  const { request, name } = data;
+  const say = (kind, rest, transfer = []) => postMessage({ kind, request, ...rest }, transfer);
+  try {
+    await started.catch((error) => {
+      throw new KeyholeError("not-loaded", `The analyzer could not be loaded. ${error.message}`);
+    });
+    const begin = performance.now();
+    const bytes = await read(data, (done, total) => say("progress", { done, total }));
+    say("analyzing");
+    const middle = performance.now();
+    if (data.task === "report") {
+      const json = analyzeJson(bytes, { path: name });
+      const end = performance.now();
+      say("report", { json, readMs: middle - begin, analyzeMs: end - middle });
+    } else {
+      const small = shrink(bytes);
+      say("reproducer", small, [small.bytes.buffer]);
+    }
+  } catch (error) {
+    const code = error instanceof KeyholeError ? error.code : "worker";
+    say("failed", { code, message: error.message });
+  }
+};
+
+async function read({ file, buffer }, progress) {
+  if (buffer) return new Uint8Array(buffer);
+  if (file.size > limit()) {
+    throw new KeyholeError("too-large", `The file has ${file.size} bytes; the limit is ${limit()}.`);
+  }
+  try {
+    if (file.size <= PIECE) return new Uint8Array(await file.arrayBuffer());
+    const bytes = new Uint8Array(file.size);
+    for (let start = 0; start < file.size; start += PIECE) {
+      progress(start, file.size);
+      const piece = file.slice(start, start + PIECE);
+      bytes.set(new Uint8Array(await piece.arrayBuffer()), start);
+    }
+    return bytes;
+  } catch (error) {
+    if (error instanceof RangeError) {
+      throw new KeyholeError("out-of-memory", `No memory for a file of ${file.size} bytes.`);
+    }
+    throw new KeyholeError("unreadable", `The browser cannot read the file. ${error.message}`);
+  }
+}

@@ -1,0 +1,116 @@
+//! `cargo xtask web`: the static site in `target/site`, ready for any host.
+
+mod examples;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{shell, wasm};
+
+/// Most bytes of the whole page, each file compressed with `gzip -9` as hosts
+/// do; the examples, which load on demand, not counted.
+const PAGE_BUDGET: u64 = 350 * 1024;
+
+/// Builds the site and says where it is and what it weighs.
+///
+/// # Errors
+/// Something cannot be installed or built, or the page is over its budget.
+pub(crate) fn run(_: &[String]) -> Result<()> {
+    let site = build()?;
+    check_size(&site)?;
+    println!("the page: {}", site.display());
+    Ok(())
+}
+
+/// Builds the site into `target/site` and returns that folder.
+///
+/// It is put together beside and moved into place whole, so that nobody sees
+/// half of it.
+///
+/// # Errors
+/// Something cannot be installed or built.
+pub(crate) fn build() -> Result<PathBuf> {
+    let package = wasm::package()?;
+    let draft = shell::root().join("target/site.draft");
+    wasm::fresh(&draft)?;
+    wasm::build("web-ui", &[], &draft.join("ui"), "web_ui")?;
+    copy_all(&shell::root().join("web-ui/static"), &draft)?;
+    let analyzer = draft.join("analyzer");
+    fs::create_dir_all(&analyzer)?;
+    for name in ["analyzer.js", "analyzer_bg.wasm", "guard.js", "index.js"] {
+        wasm::copy(&package.join(name), &analyzer.join(name))?;
+    }
+    let folder = draft.join("examples");
+    fs::create_dir_all(&folder)?;
+    for (name, bytes) in examples::all()? {
+        fs::write(folder.join(name), bytes)?;
+    }
+    list_files(&draft)?;
+    let site = shell::root().join("target/site");
+    if site.exists() {
+        fs::remove_dir_all(&site)?;
+    }
+    fs::rename(&draft, &site).with_context(|| format!("cannot create {}", site.display()))?;
+    Ok(site)
+}
+
+/// Writes `files.json`, the list that the service worker keeps.
+fn list_files(site: &Path) -> Result<()> {
+    let mut names = Vec::new();
+    for file in files(site)? {
+        names.push(file.strip_prefix(site)?.to_string_lossy().into_owned());
+    }
+    fs::write(site.join("files.json"), serde_json::to_string(&names)?)?;
+    Ok(())
+}
+
+/// Compares the page's weight with its budget, and prints every file's.
+///
+/// # Errors
+/// It is heavier.
+pub(crate) fn check_size(site: &Path) -> Result<()> {
+    let mut total = 0;
+    for file in files(site)? {
+        let packed = wasm::packed_size(&file)?;
+        let name = file.strip_prefix(site).unwrap_or(&file).display();
+        println!("{packed:>9} bytes after gzip -9  {name}");
+        if !file.starts_with(site.join("examples")) {
+            total += packed;
+        }
+    }
+    println!("{total:>9} bytes for the whole page (budget {PAGE_BUDGET})");
+    if total > PAGE_BUDGET {
+        bail!("the page is over its budget by {} bytes", total - PAGE_BUDGET);
+    }
+    wasm::check_size(&site.join("analyzer"))
+}
+
+/// Every file below a folder, in order.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    for file in files(from)? {
+        let target = to.join(file.strip_prefix(from)?);
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        wasm::copy(&file, &target)?;
+    }
+    Ok(())
+}
