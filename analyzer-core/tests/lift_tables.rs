@@ -276,19 +276,6 @@ fn x86_64_flow() {
 }
 
 #[test]
-fn x86_64_data16_prefix() {
-    let mut lifted = Lifted::new();
-    for (digits, expected) in [
-        ("66 48 8d 3d 00 00 00 00", true),
-        ("48 8d 3d 00 00 00 00", false),
-        ("66 66 48 e8 00 00 00 00", false),
-    ] {
-        lift(Arch::X86_64, &bytes(digits), AT, &mut lifted).expect("an instruction");
-        assert_eq!(lifted.data16, expected, "{digits}");
-    }
-}
-
-#[test]
 fn aarch64_addresses() {
     check(
         Arch::Aarch64,

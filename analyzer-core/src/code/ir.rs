@@ -278,9 +278,6 @@ pub struct Lifted {
     pub address: VirtAddr,
     /// Length in bytes.
     pub len: u8,
-    /// Whether the bytes ask for the general-dynamic TLS sequence by padding
-    /// (x86-64: a `data16` prefix on the `lea`).
-    pub data16: bool,
     /// Effects, in order.
     pub ops: alloc::vec::Vec<Op>,
     /// Where control goes.
@@ -290,12 +287,11 @@ pub struct Lifted {
 impl Lifted {
     /// An empty one, to be filled by a front end and reused.
     #[must_use]
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             address: VirtAddr(0),
             len: 0,
-            data16: false,
-            ops: alloc::vec::Vec::with_capacity(8),
+            ops: alloc::vec::Vec::new(),
             flow: Flow::Next,
         }
     }
@@ -304,7 +300,6 @@ impl Lifted {
     pub(super) fn reset(&mut self, address: VirtAddr) {
         self.address = address;
         self.len = 0;
-        self.data16 = false;
         self.ops.clear();
         self.flow = Flow::Next;
     }

@@ -12,7 +12,7 @@ mod flow;
 mod operand;
 mod vector;
 
-use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction, Mnemonic};
+use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction};
 
 use super::MAX_INSTRUCTION_LEN;
 use super::ir::{LiftError, Lifted};
@@ -40,8 +40,8 @@ impl<'a> Reader<'a> {
         self.address
     }
 
-    /// The instruction at `at`, and the bytes from there on.
-    pub(super) fn decode(&mut self, at: VirtAddr) -> Result<(Instruction, &'a [u8]), LiftError> {
+    /// The instruction at `at`.
+    pub(super) fn decode(&mut self, at: VirtAddr) -> Result<Instruction, LiftError> {
         let (offset, bytes) = at
             .distance_from(self.address)
             .and_then(|distance| usize::try_from(distance).ok())
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         let mut instruction = Instruction::default();
         self.decoder.decode_out(&mut instruction);
         if !instruction.is_invalid() {
-            Ok((instruction, bytes))
+            Ok(instruction)
         } else if self.decoder.last_error() == DecoderError::NoMoreBytes
             && bytes.len() < MAX_INSTRUCTION_LEN
         {
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
     /// Lifts the instruction at `out.address` into `out`, which is empty but
     /// for that.
     pub(super) fn lift(&mut self, out: &mut Lifted) -> Result<(), LiftError> {
-        let (instruction, bytes) = self.decode(out.address)?;
+        let instruction = self.decode(out.address)?;
         out.len = instruction.len() as u8;
         let handled = flow::lift(&instruction, out)
             || data::lift(&instruction, out)
@@ -74,22 +74,6 @@ impl<'a> Reader<'a> {
         if !handled {
             fallback::lift(&instruction, out);
         }
-        if instruction.mnemonic() == Mnemonic::Lea {
-            out.data16 = has_data16_prefix(bytes);
-        }
         Ok(())
     }
-}
-
-/// Whether a `66` stands among the legacy prefixes.
-fn has_data16_prefix(bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .take_while(|byte| {
-            matches!(
-                byte,
-                0x66 | 0x67 | 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0xf0 | 0xf2 | 0xf3
-            )
-        })
-        .any(|byte| *byte == 0x66)
 }

@@ -50,6 +50,9 @@ const STRIDE: usize = 8;
 /// of a GOT.
 const NEAR: u64 = 0x1000;
 
+/// Answers that are remembered.
+const MOST_ANSWERS: usize = 32;
+
 /// All relocation tables of an image.
 #[derive(Debug, Default)]
 pub(super) struct Relocations<'d> {
@@ -61,6 +64,8 @@ pub(super) struct Relocations<'d> {
     other: &'d [Rela],
     relr_words: &'d [U64<LE>],
     relr: OnceCell<Relr<'d>>,
+    /// Answers for the words asked for last: entry functions share GOT words.
+    answers: RefCell<Vec<(u64, Option<Found<'d>>)>>,
     seen: RefCell<Vec<Neighbourhood<'d>>>,
     passes: Cell<u32>,
     filter: OnceCell<Filter>,
@@ -156,6 +161,20 @@ impl<'d> Relocations<'d> {
     /// What the word at `address` is relocated with.
     pub(super) fn at(&self, address: VirtAddr) -> Option<Found<'d>> {
         let address = address.0;
+        let known = self.answers.borrow().iter().find(|(of, _)| *of == address).copied();
+        if let Some((_, answer)) = known {
+            return answer;
+        }
+        let answer = self.find(address);
+        let mut answers = self.answers.borrow_mut();
+        if answers.len() >= MOST_ANSWERS {
+            answers.clear();
+        }
+        answers.push((address, answer));
+        answer
+    }
+
+    fn find(&self, address: u64) -> Option<Found<'d>> {
         if let Some(index) = self.index.get() {
             return lookup(index, address).map(Found::Record).or_else(|| self.relr_at(address));
         }

@@ -36,7 +36,7 @@ impl SpecializedFormatterTraitOptions for Style {
 
 pub(super) fn format(bytes: &[u8], address: VirtAddr, names: &dyn Names) -> String {
     let window = bytes.get(..MAX_INSTRUCTION_LEN).unwrap_or(bytes);
-    let Ok((instruction, _)) = Reader::new(window, address).decode(address) else {
+    let Ok(instruction) = Reader::new(window, address).decode(address) else {
         return BAD.into();
     };
     let mut text = String::new();
