@@ -225,7 +225,7 @@ impl<'a, 'd> Subject<'a, 'd> {
                 match (variable.module_offset, tls) {
                     (Some(offset), Some(tls)) => {
                         let end = offset.checked_add(8);
-                        if !end.is_some_and(|end| end <= tls.memory_size) {
+                        if end.is_none_or(|end| end > tls.memory_size) {
                             return Err(Reason::OutsideTlsBlock(offset));
                         }
                     }
@@ -245,7 +245,7 @@ impl<'a, 'd> Subject<'a, 'd> {
         }
         if let Some(RuntimeFacts { address: start, size: Some(length), .. }) = self.runtime {
             let end = address.distance_from(start).and_then(|offset| offset.checked_add(size));
-            if !end.is_some_and(|end| end <= length) {
+            if end.is_none_or(|end| end > length) {
                 return Err(Reason::OutsideRuntime(address));
             }
         }

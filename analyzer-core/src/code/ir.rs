@@ -288,12 +288,7 @@ impl Lifted {
     /// An empty one, to be filled by a front end and reused.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            address: VirtAddr(0),
-            len: 0,
-            ops: alloc::vec::Vec::new(),
-            flow: Flow::Next,
-        }
+        Self { address: VirtAddr(0), len: 0, ops: alloc::vec::Vec::new(), flow: Flow::Next }
     }
 
     /// Makes this the empty instruction at `address`; keeps the memory.

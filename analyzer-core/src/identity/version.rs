@@ -19,34 +19,40 @@ pub(super) fn sources(
     runtime: Option<&RuntimeFacts>,
     thorough: bool,
 ) -> Vec<Source> {
-    let ask: [(&str, &dyn Fn() -> Option<(String, Option<PyVersion>)>); 6] = [
+    let ask: [(&str, &Ask<'_>); 5] = [
         ("_Py_DebugOffsets", &|| hex_word(debug_offsets_word(image, runtime?)?)),
         ("Py_Version", &|| hex_word(image.u64_at(image.symbol("Py_Version")?.address)?)),
         ("Py_GetVersion", &|| version_text(image)),
         ("soname", &|| library_name(image.soname()?)),
         ("needed", &|| image.needed().find_map(library_name)),
-        ("library path", &|| library_path(image)),
     ];
     let mut found: Vec<Source> = Vec::new();
-    for (index, (name, ask)) in ask.into_iter().enumerate() {
-        // The library path is a text anywhere in the file: asked only when all else fails.
-        let known = found.iter().any(|(_, version)| version.is_some());
-        if known && (!thorough || index == ask_last()) {
-            continue;
+    let is_known = |found: &[Source]| found.iter().any(|(_, version)| version.is_some());
+    for (name, ask) in ask {
+        if (thorough || !is_known(&found))
+            && let Some(said) = ask()
+        {
+            found.push(source(name, said));
         }
-        if let Some((value, version)) = ask() {
-            found.push((VersionSource { source: name.to_string(), value }, version));
-        }
+    }
+    // A text anywhere in the file is asked only when all else fails.
+    if !is_known(&found)
+        && let Some(said) = library_path(image)
+    {
+        found.push(source("library path", said));
     }
     found
 }
 
-/// Index of the source of last resort.
-const fn ask_last() -> usize {
-    5
+/// What a source says, and the version that is.
+type Said = (String, Option<PyVersion>);
+type Ask<'a> = dyn Fn() -> Option<Said> + 'a;
+
+fn source(name: &str, (value, version): Said) -> Source {
+    (VersionSource { source: name.to_string(), value }, version)
 }
 
-fn hex_word(word: u64) -> Option<(String, Option<PyVersion>)> {
+fn hex_word(word: u64) -> Option<Said> {
     let hex = u32::try_from(word).ok()?;
     let version = PyVersion::from_hex(hex)?;
     Some((version.to_string(), Some(version)))
@@ -60,7 +66,7 @@ fn debug_offsets_word(image: &Image<'_>, runtime: &RuntimeFacts) -> Option<u64> 
     image.u64_at(runtime.address.checked_add(8)?)
 }
 
-fn library_name(name: &str) -> Option<(String, Option<PyVersion>)> {
+fn library_name(name: &str) -> Option<Said> {
     let library = soname::parse(name)?;
     Some((name.to_string(), Some(library.version)))
 }
@@ -68,7 +74,7 @@ fn library_name(name: &str) -> Option<(String, Option<PyVersion>)> {
 /// The text that `Py_GetVersion` formats: its call
 /// `PyOS_snprintf(version, sizeof(version), "%.80s (%.80s) %.80s", PY_VERSION, …)`
 /// has it as fourth argument (2.7 to 3.15, `Python/getversion.c`).
-fn version_text(image: &Image<'_>) -> Option<(String, Option<PyVersion>)> {
+fn version_text(image: &Image<'_>) -> Option<Said> {
     let [entry, snprintf] = image.exports(&["Py_GetVersion", "PyOS_snprintf"]);
     let mut format = Format { snprintf: snprintf.map(|symbol| symbol.address), text: None };
     let mut explorer =
@@ -110,7 +116,7 @@ fn c_string<'d>(image: &Image<'d>, address: VirtAddr) -> Option<&'d str> {
 
 /// `lib/python3.9` in a read-only segment, the default of `sys.path` (2.7 to
 /// 3.15, `Modules/getpath.c`), where every occurrence names the same version.
-fn library_path(image: &Image<'_>) -> Option<(String, Option<PyVersion>)> {
+fn library_path(image: &Image<'_>) -> Option<Said> {
     const MARK: &[u8] = b"lib/python";
     let mut found: Option<PyVersion> = None;
     for segment in image.segments().iter().filter(|segment| !segment.writable) {
