@@ -39,23 +39,23 @@ fn library(path: &Path, report: &Report) -> Option<PathBuf> {
     let name = needed.iter().find(|name| name.starts_with("libpython") && !name.contains('/'))?;
     let folder = path.canonicalize().ok()?.parent()?.to_owned();
     let beside = BESIDE.iter().map(|beside| folder.join(beside));
-    let global = GLOBAL.iter().map(PathBuf::from);
+    let global = GLOBAL.iter().flat_map(|folder| with_architectures(Path::new(folder)));
     beside
-        .chain(global.flat_map(with_architectures))
+        .chain(global)
         .map(|folder| folder.join(name))
         .find(|file| has_soname(file, name))
         .and_then(|file| file.canonicalize().ok())
 }
 
 /// The folder, and those below it that are for one architecture.
-fn with_architectures(folder: PathBuf) -> impl Iterator<Item = PathBuf> {
-    let below = std::fs::read_dir(&folder)
+fn with_architectures(folder: &Path) -> Vec<PathBuf> {
+    let below = std::fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().contains("-linux-"))
         .map(|entry| entry.path());
-    std::iter::once(folder.clone()).chain(below.collect::<Vec<_>>())
+    std::iter::once(folder.to_owned()).chain(below).collect()
 }
 
 fn has_soname(file: &Path, name: &str) -> bool {
