@@ -26,6 +26,8 @@ use sweep::{Seen, sweep};
 /// Bytes of code that are read in all; the largest loops, in unoptimized
 /// builds, have about 300 KB.
 const BUDGET: u64 = 2 << 20;
+/// Bytes of functions that are read to see whether they come back.
+const CANDIDATE_BUDGET: u64 = 256 << 10;
 /// Parts that are looked for, handlers not counted.
 const MOST_PARTS: usize = 16;
 /// Handlers of a tail-call interpreter that are looked at.
@@ -55,14 +57,24 @@ pub fn eval_loop(image: &Image<'_>, version: Option<PyVersion>) -> Vec<CodeRange
         _ => named_handlers(image),
     };
     let mut budget = BUDGET;
+    let mut candidate_budget = CANDIDATE_BUDGET;
     let mut handlers = Vec::new();
     let mut next = 0;
     while let Some(range) = parts.ranges.get(next).map(|part| part.range) {
         next = usize::wrapping_add(next, 1);
         let seen = sweep(image, range, &mut budget);
         for &target in &seen.jumps {
-            if let Some(range) = inside_function(image, target) {
-                parts.add(range, "cold", "jumps into its unwind entry");
+            match image.unwind_range(target) {
+                Some(range) if range.start != target => {
+                    parts.add(range, "cold", "jumps into its unwind entry");
+                }
+                Some(range) if !parts.hold(target) => {
+                    let back = sweep(image, range, &mut candidate_budget).jumps;
+                    if back.into_iter().any(|back| parts.hold_inside(back)) {
+                        parts.add(range, "cold", "jumps to its unwind entry and back");
+                    }
+                }
+                _ => {}
             }
         }
         let tables = table::dispatch_tables(image, &seen.addresses);
@@ -113,6 +125,12 @@ struct Parts {
 impl Parts {
     fn hold(&self, address: VirtAddr) -> bool {
         self.ranges.iter().any(|part| part.range.contains(address))
+    }
+
+    /// Whether `address` lies in one of them and does not begin it: a jump into
+    /// the middle of other code stays within one source function.
+    fn hold_inside(&self, address: VirtAddr) -> bool {
+        self.ranges.iter().any(|part| part.range.contains(address) && part.range.start != address)
     }
 
     fn add(&mut self, range: Range, part: &'static str, source: &'static str) {
@@ -177,12 +195,6 @@ fn named_handlers(image: &Image<'_>) -> Vec<Range> {
         .filter(|range| range.size() != 0 && image.is_executable(range.start))
         .take(MOST_HANDLERS)
         .collect()
-}
-
-/// The function that holds `target`, unless it begins there: a jump into the
-/// middle of other code stays within one source function.
-fn inside_function(image: &Image<'_>, target: VirtAddr) -> Option<Range> {
-    image.unwind_range(target).filter(|range| range.start != target)
 }
 
 /// In a tail-call interpreter the evaluation function itself only enters the

@@ -72,6 +72,19 @@ fn a_jump_into_other_code_leads_to_the_cold_part() {
 }
 
 #[test]
+fn a_part_that_is_entered_at_its_start_comes_back() {
+    let mut elf = TestElf::new(Arch::X86_64);
+    let cold = elf.function("", &NOPS);
+    let other = elf.function("", &NOPS);
+    let hot = elf.function("_PyEval_EvalFrameDefault", &NOPS);
+    elf.patch(hot, &x86_jump(hot, JE, cold));
+    elf.patch(hot + 6, &x86_jump(hot + 6, JMP, other));
+    elf.patch(cold + 8, &x86_jump(cold + 8, JMP, hot + 16));
+    elf.patch(other + 8, &x86_jump(other + 8, JMP, hot));
+    assert_eq!(ranges(elf), [(hot, hot + 32, "hot".into()), (cold, cold + 32, "cold".into())]);
+}
+
+#[test]
 fn before_3_6_the_loop_has_another_name() {
     let mut elf = TestElf::new(Arch::X86_64);
     let hot = elf.function("PyEval_EvalFrameEx", &NOPS);
