@@ -8,6 +8,7 @@ use std::process::ExitCode;
 mod codegen;
 mod corpus;
 mod demo;
+mod ebpf;
 mod live;
 mod python;
 mod setup;
@@ -43,6 +44,11 @@ const TASKS: &[Task] = &[
         name: "demo",
         help: "build keyhole and inspect every Python found here",
         run: demo::run,
+    },
+    Task {
+        name: "ebpf",
+        help: "build the sampling program that the agent embeds",
+        run: ebpf::run,
     },
     Task {
         name: "live",

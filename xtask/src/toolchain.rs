@@ -134,7 +134,9 @@ pub(crate) fn wasm_toolchain() -> Result<CrossCargo> {
 /// built.
 pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
     let target = "bpfel-unknown-none";
-    if nightly_with_source()? {
+    // Debian's compiler and the linker built for its LLVM go together; where
+    // they are installed, a nightly beside them has another LLVM.
+    if !apt_has("libstd-rust-web-dev-bpf") && nightly_with_source()? {
         let linker = bpf_linker(&[])?;
         return Ok(CrossCargo {
             target,
