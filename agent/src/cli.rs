@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{explain, inspect, serve};
+use crate::{explain, inspect, record, serve};
 
 /// Finds how a profiler reaches a CPython thread's PyThreadState.
 #[derive(Debug, Parser)]
@@ -18,6 +18,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Inspect(inspect::Arguments),
+    Record(Box<record::Arguments>),
     Explain(explain::Arguments),
     Serve(serve::Arguments),
 }
@@ -31,6 +32,7 @@ impl Verb {
     pub(crate) fn run(self) -> anyhow::Result<Ending> {
         match self {
             Self::Inspect(arguments) => inspect::run(&arguments),
+            Self::Record(arguments) => record::run(&arguments),
             Self::Explain(arguments) => explain::run(&arguments),
             Self::Serve(arguments) => serve::run(&arguments),
         }

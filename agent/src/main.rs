@@ -10,13 +10,19 @@ use clap::Parser;
 
 mod cli;
 mod debug_file;
+mod discover;
 mod explain;
 mod file_bytes;
 mod inspect;
 mod launcher;
+mod output;
 mod process;
+mod profile;
+mod record;
 mod render;
+mod sample;
 mod serve;
+mod symbolize;
 
 fn main() -> ExitCode {
     match cli::Cli::parse().verb.run() {

@@ -10,6 +10,7 @@ mod corpus;
 mod demo;
 
 mod e2e;
+mod ebpf;
 mod live;
 mod node;
 mod python;
@@ -50,6 +51,7 @@ const TASKS: &[Task] = &[
         run: demo::run,
     },
     Task { name: "e2e", help: "drive the page in a real browser", run: e2e::run },
+    Task { name: "ebpf", help: "build the sampling program that the agent embeds", run: ebpf::run },
     Task {
         name: "live",
         help: "check reports against running Pythons of other suites and of aarch64",

@@ -1,0 +1,445 @@
+//! Samples real Pythons with `keyhole record`, as root, and checks every stack.
+//!
+//! Without root, or in a keyhole that was built without its BPF program, each
+//! test says so and passes. `KEYHOLE_PYTHONS` names the programs to sample,
+//! separated by colons; else those of pyenv and of the system are. Programs
+//! below a folder `…/bin` of another root are given as `ROOT!PROGRAM` and run
+//! with `chroot`.
+
+#[path = "record/expectation.rs"]
+mod expectation;
+#[path = "record/python.rs"]
+mod python;
+#[path = "record/recording.rs"]
+mod recording;
+
+use std::{process::Command, time::Duration};
+
+use expectation::Expectation;
+use python::{Python, Workload};
+use recording::{Recording, Sample, record};
+
+/// Whether sampling is possible here; says why not.
+fn possible() -> bool {
+    let root = std::fs::read_to_string("/proc/self/status")
+        .is_ok_and(|status| status.lines().any(|line| line.starts_with("Uid:\t0\t0")));
+    if !root {
+        eprintln!("skipped: sampling needs root");
+        return false;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_keyhole"))
+        .args(["record", "-d", "1ms", "-p", "1"])
+        .output()
+        .expect("keyhole runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("without its BPF program") {
+        eprintln!("skipped: run `cargo xtask ebpf` first");
+        return false;
+    }
+    true
+}
+
+/// Runs a test for each Python that `wanted` takes.
+fn each(wanted: impl Fn(&Python) -> bool, test: impl Fn(&Python)) {
+    if !possible() {
+        return;
+    }
+    let pythons: Vec<Python> = python::all().into_iter().filter(wanted).collect();
+    assert!(!pythons.is_empty(), "there is no Python to sample");
+    for python in &pythons {
+        eprintln!("{python}");
+        test(python);
+    }
+}
+
+/// Samples of Python code that do not fit the source; at most one in a thousand may not.
+fn check(python: &Python, recording: &Recording, expectation: &Expectation) {
+    let samples: Vec<&Sample> = recording.with_stack().collect();
+    assert!(samples.len() >= 30, "{python}: only {} samples\n{}", samples.len(), recording.errors);
+    let wrong: Vec<String> = samples
+        .iter()
+        .filter_map(|sample| expectation.objection(&sample.frames, python.minor))
+        .collect();
+    assert!(
+        wrong.len() * 1000 <= samples.len(),
+        "{python}: {} of {} stacks are wrong, for instance\n{}\n{}",
+        wrong.len(),
+        samples.len(),
+        wrong[0],
+        recording.errors,
+    );
+    assert_eq!(recording.lost, 0, "{python}: samples were lost");
+    assert_eq!(recording.symbols_lost, 0, "{python}: names were lost");
+}
+
+#[test]
+fn functions_methods_generators_and_closures() {
+    each(
+        |_| true,
+        |python| {
+            let workload = Workload::start(python, "nested.py", &[]);
+            let recording = record(&["-p", &workload.pid(), "-d", "3s", "-r", "997"]);
+            let expectation = Expectation::of("nested.py");
+            check(python, &recording, &expectation);
+            let seen = recording.functions();
+            let names = ["leaf", "middle", "main", "consume", "numbers"];
+            for name in names {
+                assert!(seen.contains(name), "{python}: {name} was never seen among {seen:?}");
+            }
+            assert!(
+                seen.contains("Shape.area") && seen.contains("Shape.make"),
+                "{python}: {seen:?}"
+            );
+            for sample in recording.with_stack() {
+                assert_eq!(sample.thread_state, "match", "{python}");
+                assert_eq!(sample.pthread_id, "match", "{python}");
+            }
+        },
+    );
+}
+
+#[test]
+fn recursion_of_300_is_whole() {
+    each(
+        |_| true,
+        |python| {
+            let workload = Workload::start(python, "deep.py", &["300"]);
+            let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "499"]);
+            check(python, &recording, &Expectation::of("deep.py"));
+            for sample in recording.with_stack() {
+                assert_eq!(sample.status, "complete", "{python}");
+                assert_eq!(sample.frames.len(), 301, "{python}");
+            }
+        },
+    );
+}
+
+#[test]
+fn recursion_of_5000_is_truncated_and_says_so() {
+    each(
+        |_| true,
+        |python| {
+            let workload = Workload::start(python, "recursion.py", &["5000"]);
+            let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "499"]);
+            let samples: Vec<&Sample> =
+                recording.with_stack().filter(|sample| sample.frames.len() > 100).collect();
+            assert!(samples.len() >= 30, "{python}: only {} samples", samples.len());
+            for sample in samples {
+                assert_eq!(sample.status, "truncated", "{python}");
+                assert!(sample.frames.len() >= 512, "{python}: {} frames", sample.frames.len());
+                assert_eq!(sample.frames[0].name, "spin", "{python}");
+                assert!(sample.frames[1..].iter().all(|frame| frame.name == "descend"), "{python}");
+            }
+            assert!(recording.truncated > 0, "{python}");
+        },
+    );
+}
+
+#[test]
+fn calls_from_native_code_keep_both_sides() {
+    each(
+        |_| true,
+        |python| {
+            let workload = Workload::start(python, "callbacks.py", &[]);
+            let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "997"]);
+            check(python, &recording, &Expectation::of("callbacks.py"));
+            if python.minor >= 11 {
+                assert!(
+                    recording.with_stack().any(|sample| sample.natives > 1),
+                    "{python}: no native boundary was seen"
+                );
+            }
+        },
+    );
+}
+
+#[test]
+fn threads_are_told_by_what_they_do_with_the_gil() {
+    each(
+        |_| true,
+        |python| {
+            let workload = Workload::start(python, "threads.py", &[]);
+            let recording = record(&["-p", &workload.pid(), "-d", "3s", "-r", "997"]);
+            assert_eq!(recording.lost, 0);
+            let of = |name: &str| -> Vec<&Sample> {
+                recording
+                    .with_stack()
+                    .filter(|sample| sample.frames.iter().any(|frame| frame.name == name))
+                    .collect()
+            };
+            let (holding, releasing) = (of("hold"), of("digest"));
+            assert!(holding.len() > 30, "{python}: {} samples of the holder", holding.len());
+            assert!(releasing.len() > 30, "{python}: {} samples of the digest", releasing.len());
+            let share = |samples: &[&Sample], fits: &dyn Fn(&Sample) -> bool| {
+                samples.iter().filter(|sample| fits(sample)).count() as f64 / samples.len() as f64
+            };
+            // While it waits to get the GIL back the holder is not running, and while
+            // the digest is made its thread holds nothing.
+            let holds = share(&holding, &|sample| sample.gil == "this thread");
+            assert!(holds > 0.9, "{python}: the holder holds the GIL in {holds} of its samples");
+            let free = share(&releasing, &|sample| sample.gil != "this thread");
+            assert!(free > 0.9, "{python}: the digest is without the GIL in {free} of its samples");
+        },
+    );
+}
+
+#[test]
+fn a_forked_child_is_sampled_like_its_parent() {
+    each(
+        |_| true,
+        |python| {
+            let workload = Workload::start(python, "fork.py", &[]);
+            let recording = record(&["-p", &workload.pid(), "-d", "3s", "-r", "499"]);
+            let child: Vec<&Sample> =
+                recording.with_stack().filter(|sample| sample.pid != workload.id()).collect();
+            assert!(child.len() >= 30, "{python}: {} samples of the child", child.len());
+            let expectation = Expectation::of("fork.py");
+            for sample in child {
+                assert_eq!(expectation.objection(&sample.frames, python.minor), None, "{python}");
+            }
+        },
+    );
+}
+
+#[test]
+fn another_program_in_the_same_process_is_another_python() {
+    if !possible() {
+        return;
+    }
+    let pythons = python::all();
+    for (first, second) in pythons.iter().zip(pythons.iter().skip(1)) {
+        if first.root.is_some() || second.root.is_some() {
+            continue;
+        }
+        eprintln!("{first}, then {second}");
+        let nested = python::workload("nested.py");
+        let program = second.program.to_string_lossy().into_owned();
+        let workload = Workload::start(first, "replace.py", &[&program, &nested.to_string_lossy()]);
+        let recording = record(&["-p", &workload.pid(), "-d", "4s", "-r", "499"]);
+        let (before, after) = (Expectation::of("replace.py"), Expectation::of("nested.py"));
+        let mut seen = (0, 0);
+        for sample in recording.with_stack() {
+            if before.objection(&sample.frames, first.minor).is_none() {
+                seen.0 += 1;
+            } else if after.objection(&sample.frames, second.minor).is_none() {
+                seen.1 += 1;
+            }
+        }
+        assert!(seen.0 >= 30, "{first}: {} samples\n{}", seen.0, recording.errors);
+        assert!(seen.1 >= 30, "{second}: {} samples\n{}", seen.1, recording.errors);
+    }
+}
+
+#[test]
+fn keys_may_be_burnt() {
+    let Some(burner) = python::key_burner() else {
+        eprintln!("skipped: there is no C compiler to make keys with");
+        return;
+    };
+    each(
+        |python| python.root.is_none(),
+        |python| {
+            for keys in ["3", "40"] {
+                let environment =
+                    [("LD_PRELOAD", burner.path()), ("KEYHOLE_BURNT_KEYS", keys.as_ref())];
+                let workload = Workload::start_with(python, "deep.py", &["10"], &environment);
+                let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "499"]);
+                check(python, &recording, &Expectation::of("deep.py"));
+            }
+        },
+    );
+}
+
+#[test]
+fn names_may_be_long_and_of_any_script() {
+    each(
+        |python| python.major == 3,
+        |python| {
+            let workload = Workload::start(python, "names.py", &[]);
+            let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "499"]);
+            let seen = recording.functions();
+            assert!(seen.contains("größe"), "{python}: {seen:?}");
+            assert!(seen.contains("函数"), "{python}");
+            let long = "a_function_with_a_name_that_is_long_".repeat(60);
+            assert!(seen.contains(&long), "{python}: the long name is cut");
+            assert_eq!(recording.symbols_lost, 0, "{python}");
+        },
+    );
+}
+
+#[test]
+fn interpreters_inside_are_seen() {
+    each(
+        |python| (8..=13).contains(&python.minor) && python.major == 3,
+        |python| {
+            let workload = Workload::start(python, "interpreters.py", &[]);
+            let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "499"]);
+            let inside =
+                recording.with_stack().filter(|sample| sample.frames[0].name == "inside").count();
+            assert!(inside >= 30, "{python}: {inside} samples inside\n{}", recording.errors);
+        },
+    );
+}
+
+#[test]
+fn stray_mappings_and_a_second_runtime_do_not_confuse() {
+    each(
+        |python| python.major == 3 && python.root.is_none(),
+        |python| {
+            let mut arguments = Vec::new();
+            let copy = python.library().map(|library| {
+                let folder = tempfile::tempdir().expect("a folder");
+                let copy = folder.path().join("libpython-copy.so");
+                std::fs::copy(library, &copy).expect("copied");
+                (folder, copy)
+            });
+            if let Some((_, copy)) = &copy {
+                arguments.push(copy.to_string_lossy().into_owned());
+            }
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let workload = Workload::start(python, "remap.py", &arguments);
+            let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "499"]);
+            check(python, &recording, &Expectation::of("remap.py"));
+            if copy.is_some() {
+                assert!(
+                    recording.errors.contains("several Python runtimes"),
+                    "{}",
+                    recording.errors
+                );
+            }
+        },
+    );
+}
+
+#[test]
+fn namespaces_of_its_own() {
+    each(
+        |python| python.root.is_none(),
+        |python| {
+            let workload = Workload::start_under(
+                python,
+                "deep.py",
+                &["10"],
+                &["unshare", "-pfm", "--mount-proc"],
+            );
+            let pid = workload.descendant();
+            let recording = record(&["-p", &pid.to_string(), "-d", "2s", "-r", "499"]);
+            check(python, &recording, &Expectation::of("deep.py"));
+            assert!(recording.with_stack().all(|sample| sample.pid == pid), "{python}");
+        },
+    );
+}
+
+#[test]
+fn a_program_that_was_deleted_while_it_runs() {
+    each(
+        |python| python.root.is_none() && python.library().is_none(),
+        |python| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let copy = python.copied_to(folder.path());
+            let workload = Workload::start(&copy, "deep.py", &["10"]);
+            std::fs::remove_file(&copy.program).expect("removed");
+            let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "499"]);
+            check(&copy, &recording, &Expectation::of("deep.py"));
+            // Replaced: another file has its name.
+            std::fs::copy("/bin/true", &copy.program).expect("replaced");
+            let recording = record(&["-p", &workload.pid(), "-d", "2s", "-r", "499"]);
+            check(&copy, &recording, &Expectation::of("deep.py"));
+        },
+    );
+}
+
+#[test]
+fn a_process_that_lives_50_milliseconds() {
+    each(
+        |python| python.root.is_none() && python.major == 3,
+        |python| {
+            let program = python.program.to_string_lossy();
+            let script = "import time\nend = time.time() + 0.05\ndef short():\n    while time.time() < end: pass\nshort()\n";
+            // Several in a row: the first is analyzed while it runs.
+            let shell = "for i in 1 2 3 4 5 6 7 8; do \"$0\" -S -c \"$1\"; done";
+            let recording = record(&["-r", "4999", "--", "/bin/sh", "-c", shell, &program, script]);
+            let processes: std::collections::BTreeSet<u32> = recording
+                .with_stack()
+                .filter(|sample| sample.frames[0].name == "short")
+                .map(|sample| sample.pid)
+                .collect();
+            assert!(
+                processes.len() >= 7,
+                "{python}: {} of 8\n{}",
+                processes.len(),
+                recording.errors
+            );
+            assert_eq!(recording.symbols_lost, 0, "{python}: names died with their process");
+        },
+    );
+}
+
+#[test]
+fn shares_of_time_are_right() {
+    each(
+        |python| python.major == 3 && python.root.is_none(),
+        |python| {
+            let program = python.program.to_string_lossy();
+            let script = python::workload("shares.py");
+            let recording = record(&["-r", "997", "--", &program, &script.to_string_lossy(), "3"]);
+            let spent: Vec<f64> = recording
+                .before_samples
+                .split_whitespace()
+                .filter_map(|number| number.parse().ok())
+                .collect();
+            assert_eq!(spent.len(), 3, "{python}: {}", recording.before_samples);
+            let total: f64 = spent.iter().sum();
+            let samples: Vec<&Sample> = recording
+                .with_stack()
+                .filter(|sample| sample.frames.iter().any(|frame| frame.name == "work"))
+                .collect();
+            let number = samples.len() as f64;
+            assert!(number > 100.0, "{python}: {number} samples");
+            for (name, spent) in ["sixty", "thirty", "ten"].iter().zip(&spent) {
+                let seen = samples
+                    .iter()
+                    .filter(|sample| sample.frames.iter().any(|frame| frame.name == *name))
+                    .count() as f64;
+                let (share, expected) = (seen / number, spent / total);
+                // Four standard deviations: one false alarm in 16 000 runs of a share.
+                let tolerance = 4.0 * (expected * (1.0 - expected) / number).sqrt();
+                assert!(
+                    (share - expected).abs() <= tolerance,
+                    "{python}: {name} has {share:.4}, not {expected:.4} ± {tolerance:.4} of {number} samples"
+                );
+            }
+        },
+    );
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    if !possible() {
+        return;
+    }
+    let fails = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_keyhole"))
+            .arg("record")
+            .args(arguments)
+            .output()
+            .expect("keyhole runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(fails(&["-p", "4194304", "-d", "1s"]).contains("there is no such process"));
+    assert!(fails(&["-p", "1", "-d", "1s", "-o", "x.unknown"]).contains("names no format"));
+    assert!(fails(&["-d", "1s"]).contains("--pid"));
+
+    // A process that is no Python is waited for, and named in the end.
+    let mut sleep = Command::new("sleep").arg("60").spawn().expect("sleep runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_keyhole"))
+        .args(["record", "-d", "300ms", "-p", &sleep.id().to_string()])
+        .output()
+        .expect("keyhole runs");
+    let _ = sleep.kill();
+    let _ = sleep.wait();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no Python runtime"));
+    std::thread::sleep(Duration::from_millis(10));
+}

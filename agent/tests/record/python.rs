@@ -1,0 +1,247 @@
+//! The Pythons of this machine, and workloads that run on them.
+
+use std::{
+    ffi::OsStr,
+    fmt,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+/// A Python.
+#[derive(Clone, Debug)]
+pub(crate) struct Python {
+    /// Its program.
+    pub(crate) program: PathBuf,
+    /// The folder that is its root, if not ours.
+    pub(crate) root: Option<PathBuf>,
+    /// Major version.
+    pub(crate) major: u32,
+    /// Minor version.
+    pub(crate) minor: u32,
+    /// Where its library is, for a copy.
+    home: Option<String>,
+}
+
+impl fmt::Display for Python {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Python {}.{} ({})", self.major, self.minor, self.program.display())
+    }
+}
+
+/// Every Python to sample, oldest first.
+pub(crate) fn all() -> Vec<Python> {
+    let mut pythons: Vec<Python> = match std::env::var("KEYHOLE_PYTHONS") {
+        Ok(list) => list.split(':').filter_map(Python::named).collect(),
+        Err(_) => {
+            let home = std::env::var("HOME").unwrap_or_default();
+            let pyenv = std::env::var("PYENV_ROOT").unwrap_or_else(|_| format!("{home}/.pyenv"));
+            let versions = std::fs::read_dir(Path::new(&pyenv).join("versions"));
+            let programs = versions
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path().join("bin/python"));
+            programs
+                .chain([PathBuf::from("/usr/bin/python3")])
+                .filter_map(|program| Python::of(program, None))
+                .collect()
+        }
+    };
+    pythons.sort_by_key(|python| (python.major, python.minor));
+    pythons
+}
+
+/// The path of a workload.
+pub(crate) fn workload(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/workloads").join(name)
+}
+
+impl Python {
+    /// `PROGRAM` or `ROOT!PROGRAM`.
+    fn named(name: &str) -> Option<Self> {
+        match name.split_once('!') {
+            Some((root, program)) => Self::of(PathBuf::from(program), Some(PathBuf::from(root))),
+            None => Self::of(PathBuf::from(name), None),
+        }
+    }
+
+    fn of(program: PathBuf, root: Option<PathBuf>) -> Option<Self> {
+        let mut python = Self { program, root, major: 0, minor: 0, home: None };
+        let code = "import sys; sys.stdout.write('%d %d %s' % (sys.version_info[0], sys.version_info[1], sys.base_prefix if hasattr(sys, 'base_prefix') else sys.prefix))";
+        let output = python.command(&[]).args(["-c", code]).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        let mut words = text.splitn(3, ' ');
+        python.major = words.next()?.parse().ok()?;
+        python.minor = words.next()?.parse().ok()?;
+        python.home = words.next().map(ToOwned::to_owned);
+        Some(python)
+    }
+
+    /// A command that runs it, under other commands.
+    fn command(&self, under: &[&str]) -> Command {
+        let mut words: Vec<&OsStr> = under.iter().map(OsStr::new).collect();
+        if let Some(root) = &self.root {
+            words.extend([OsStr::new("chroot"), root.as_os_str()]);
+        }
+        words.push(self.program.as_os_str());
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
+        command
+    }
+
+    /// Its shared library, if it has one.
+    pub(crate) fn library(&self) -> Option<PathBuf> {
+        let folder = Path::new(self.home.as_ref()?).join("lib");
+        let prefix = format!("libpython{}.{}", self.major, self.minor);
+        std::fs::read_dir(folder)
+            .ok()?
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| {
+                path.file_name()
+                    .and_then(OsStr::to_str)
+                    .is_some_and(|name| name.starts_with(&prefix) && name.contains(".so."))
+            })
+            .min()
+    }
+
+    /// A copy of its program in another folder.
+    pub(crate) fn copied_to(&self, folder: &Path) -> Self {
+        let program = folder.join("a python");
+        std::fs::copy(&self.program, &program).expect("copied");
+        Self { program, ..self.clone() }
+    }
+}
+
+/// A running workload; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    child: Child,
+}
+
+impl Workload {
+    /// Starts a workload and waits until it is ready.
+    pub(crate) fn start(python: &Python, name: &str, arguments: &[&str]) -> Self {
+        Self::launch(python, name, arguments, &[], &[])
+    }
+
+    /// The same with variables in its environment.
+    pub(crate) fn start_with(
+        python: &Python,
+        name: &str,
+        arguments: &[&str],
+        environment: &[(&str, &OsStr)],
+    ) -> Self {
+        Self::launch(python, name, arguments, environment, &[])
+    }
+
+    /// The same under other commands.
+    pub(crate) fn start_under(
+        python: &Python,
+        name: &str,
+        arguments: &[&str],
+        under: &[&str],
+    ) -> Self {
+        Self::launch(python, name, arguments, &[], under)
+    }
+
+    fn launch(
+        python: &Python,
+        name: &str,
+        arguments: &[&str],
+        environment: &[(&str, &OsStr)],
+        under: &[&str],
+    ) -> Self {
+        let mut script = workload(name);
+        if let Some(root) = &python.root {
+            // The path as seen inside.
+            let inside = Path::new("tmp").join(name);
+            std::fs::copy(&script, root.join(&inside)).expect("copied into the root");
+            script = Path::new("/").join(inside);
+        }
+        let mut command = python.command(under);
+        command.arg(script).args(arguments).stdout(Stdio::piped()).stdin(Stdio::null());
+        command.envs(environment.iter().copied());
+        if let Some(home) = &python.home
+            && python.program.ends_with("a python")
+        {
+            command.env("PYTHONHOME", home);
+        }
+        let mut child = command.spawn().expect("the workload starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("its output"));
+        let mut line = String::new();
+        lines.read_line(&mut line).expect("its first line");
+        assert_eq!(line, "ready\n", "{python}: {name} is not ready");
+        // Its further output goes nowhere, but the pipe must stay open.
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut lines, &mut std::io::sink());
+        });
+        Self { child }
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The same as an argument.
+    pub(crate) fn pid(&self) -> String {
+        self.id().to_string()
+    }
+
+    /// The innermost process that was started under it.
+    pub(crate) fn descendant(&self) -> u32 {
+        let mut pid = self.id();
+        loop {
+            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+                .unwrap_or_default();
+            match children.split_whitespace().next().and_then(|child| child.parse().ok()) {
+                Some(child) => pid = child,
+                None => return pid,
+            }
+        }
+    }
+}
+
+impl Drop for Workload {
+    fn drop(&mut self) {
+        let innermost = self.descendant();
+        if innermost != self.id() {
+            let _ = Command::new("kill").args(["-9", &innermost.to_string()]).status();
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A library that makes pthread keys before Python can.
+#[derive(Debug)]
+pub(crate) struct KeyBurner {
+    _folder: tempfile::TempDir,
+    library: PathBuf,
+}
+
+impl KeyBurner {
+    /// For `LD_PRELOAD`.
+    pub(crate) fn path(&self) -> &OsStr {
+        self.library.as_os_str()
+    }
+}
+
+/// Builds it; `None` without a C compiler.
+pub(crate) fn key_burner() -> Option<KeyBurner> {
+    let folder = tempfile::tempdir().ok()?;
+    let (source, library) = (folder.path().join("burn.c"), folder.path().join("burn.so"));
+    let code = "#include <pthread.h>\n#include <stdlib.h>\n\
+        __attribute__((constructor)) static void burn(void) {\n\
+        const char *number = getenv(\"KEYHOLE_BURNT_KEYS\");\n\
+        for (int i = 0; number && i < atoi(number); i++) { pthread_key_t key; pthread_key_create(&key, 0); }\n}\n";
+    std::fs::write(&source, code).ok()?;
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-pthread", "-o"])
+        .args([&library, &source])
+        .status()
+        .ok()?;
+    built.success().then_some(KeyBurner { _folder: folder, library })
+}
