@@ -107,7 +107,8 @@ fn step(scratch: &mut Scratch) -> Step {
     if scratch.sample.entries >= (STACK_ENTRIES - 2) as u32 {
         return Step::End(StackStatus::TRUNCATED);
     }
-    let size = memory::bounded(scratch.walk.frame_size);
+    // The mask shows the verifier a bound on the very register it asks about.
+    let size = memory::bounded(scratch.walk.frame_size) & (2 * FRAME - 1);
     if size > FRAME {
         return Step::End(StackStatus::ERROR);
     }
@@ -133,7 +134,7 @@ fn step(scratch: &mut Scratch) -> Step {
         return Step::End(StackStatus::ERROR);
     }
     let instruction = instruction(scratch, code);
-    let size = memory::bounded(scratch.objects.code_size);
+    let size = memory::bounded(scratch.objects.code_size) & (2 * CODE - 1);
     if size > CODE {
         return Step::End(StackStatus::ERROR);
     }
