@@ -156,7 +156,12 @@ impl Case {
                 let pages = (slot >> 12).wrapping_sub(at >> 12) as u32;
                 let low = (slot & 0xfff) as u32;
                 let adrp = 0x9000_0010 | (pages & 3) << 29 | (pages >> 2 & 0x7_ffff) << 5;
-                words(&[adrp, 0xf940_0211 | low / 8 << 10, 0x9100_0210 | low << 10, 0xd61f_0220])
+                words(&[
+                    adrp,
+                    0xf940_0211 | ((low / 8) << 10),
+                    0x9100_0210 | (low << 10),
+                    0xd61f_0220,
+                ])
             }
         }
     }

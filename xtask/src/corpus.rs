@@ -130,7 +130,7 @@ fn subjects(folder: &Path, options: &Options) -> Result<(Vec<Subject>, Vec<Skipp
         };
         match fetched.and_then(|path| Ok((digest(&path)?, path))) {
             Ok((found, path)) if found == build.sha256 => {
-                subjects.push(Subject { path, build: build.clone() })
+                subjects.push(Subject { path, build: build.clone() });
             }
             Ok((found, _)) => skipped.push(Skipped {
                 name: build.name(),

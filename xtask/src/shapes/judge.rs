@@ -246,12 +246,12 @@ fn facts(shape: &Shape, truth: &Truth, report: &Report, misses: &mut Vec<Miss>) 
             if seen.address.0 != address || seen.size.is_some_and(|seen| seen != size) {
                 miss(
                     MissKind::WrongFact,
-                    format!("_PyRuntime at {:?}, right is {address:#x}+{size}", seen),
+                    format!("_PyRuntime at {seen:?}, right is {address:#x}+{size}"),
                 );
             }
         }
         (Some(seen), None) => {
-            miss(MissKind::WrongFact, format!("_PyRuntime at {:?} before 3.7", seen));
+            miss(MissKind::WrongFact, format!("_PyRuntime at {seen:?} before 3.7"));
         }
         (None, _) => {}
     }

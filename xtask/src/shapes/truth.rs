@@ -125,7 +125,7 @@ struct Symbols(BTreeMap<String, Range<u64>>);
 impl Symbols {
     fn of(twin: &object::File<'_>) -> Self {
         let mut symbols = BTreeMap::new();
-        for symbol in twin.symbols().filter(|symbol| symbol.is_definition()) {
+        for symbol in twin.symbols().filter(ObjectSymbol::is_definition) {
             let Ok(name) = symbol.name() else { continue };
             let name = match name.split_once(".lto_priv.").or(name.split_once(".llvm.")) {
                 Some((base, _)) => base,
