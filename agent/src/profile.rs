@@ -22,8 +22,6 @@ pub(crate) struct Profile {
     pub(crate) rate: u64,
     /// When the recording began.
     pub(crate) began: SystemTime,
-    /// The same on the kernel's monotonic clock, in nanoseconds.
-    pub(crate) began_monotonic: u64,
     /// Its length in nanoseconds.
     pub(crate) length: u64,
     /// Processes, in the order of their first sample.
@@ -65,8 +63,6 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// Python's version.
     pub(crate) version: String,
-    /// The image with the runtime.
-    pub(crate) path: String,
 }
 
 /// A thread.

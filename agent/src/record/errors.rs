@@ -16,7 +16,7 @@ const BPF: u32 = 39;
 pub(super) fn check() -> Result<()> {
     let capabilities = effective_capabilities();
     let has = |capability: u32| capabilities >> capability & 1 == 1;
-    if !has(SYS_ADMIN) && !(has(BPF) && has(PERFMON)) {
+    if !(has(SYS_ADMIN) || has(BPF) && has(PERFMON)) {
         bail!(
             "recording needs root, or the capabilities CAP_BPF and CAP_PERFMON (and CAP_SYS_PTRACE \
              and CAP_CHECKPOINT_RESTORE for processes of other users); try `sudo keyhole record …`. \

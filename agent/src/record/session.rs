@@ -197,7 +197,7 @@ impl Session {
         }
         processes.look_again(now, program)?;
         let deadline = now.checked_sub(PATIENCE).unwrap_or(now);
-        for key in collector.to_be_read(deadline) {
+        for key in collector.due_for_reading(deadline) {
             processes.explain(key, &mut collector.names);
         }
         Ok(())
@@ -216,13 +216,11 @@ impl Session {
                         pid: thread.tid,
                         name: name.clone(),
                         version: String::new(),
-                        path: String::new(),
                     },
                     |known| Process {
                         pid: known.pid,
                         name: known.name.clone(),
                         version: known.version.clone(),
-                        path: known.path.clone(),
                     },
                 ));
                 next
@@ -262,7 +260,6 @@ impl Session {
             profile: Profile {
                 rate: frame.rate,
                 began: frame.began,
-                began_monotonic: frame.began_monotonic,
                 length: frame.length,
                 processes,
                 threads,

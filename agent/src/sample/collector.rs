@@ -149,7 +149,7 @@ impl Collector {
 
     /// Objects that the program did not explain: copies that were incomplete,
     /// and what has waited for its copy since before `deadline`.
-    pub(crate) fn to_be_read(&mut self, deadline: Instant) -> Vec<Key> {
+    pub(crate) fn due_for_reading(&mut self, deadline: Instant) -> Vec<Key> {
         let mut keys: Vec<Key> = self.incomplete.drain().collect();
         self.unexplained.retain(|key, since| {
             let waits = *since > deadline;

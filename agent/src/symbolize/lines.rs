@@ -20,7 +20,7 @@ pub(crate) fn line(
     // A frame that has not started is at its definition.
     let Ok(at) = u32::try_from(instruction) else { return Some(first_line) };
     let line = match format {
-        LineTable::UnsignedPairs => pairs(table, first_line, at, |delta| i64::from(delta)),
+        LineTable::UnsignedPairs => pairs(table, first_line, at, i64::from),
         LineTable::SignedPairs => {
             pairs(table, first_line, at, |delta| i64::from(delta.cast_signed()))
         }

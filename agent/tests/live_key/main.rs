@@ -37,13 +37,13 @@ fn routes_lead_to_the_true_state_whatever_keys_were_made_before() {
                 for keys in KEYS {
                     let name = format!("{}, {keys} keys made before", python.name());
                     let target = Target::start(python, Some(preload), keys);
-                    note(&mut failures, &name, target.and_then(|target| check(target, keys)));
+                    note(&mut failures, &name, target.and_then(|target| check(&target, keys)));
                 }
             }
             Err(reason) => {
                 eprintln!("{}: no keys made before, {reason}", python.name());
                 let target = Target::start(python, None, 0);
-                note(&mut failures, &python.name(), target.and_then(|target| check(target, 0)));
+                note(&mut failures, &python.name(), target.and_then(|target| check(&target, 0)));
             }
         }
     }
@@ -69,7 +69,7 @@ fn routes_lead_to_the_true_state_in_a_libpython_loaded_late() {
         for keys in KEYS {
             let name = format!("{} late, {keys} keys before", library.path.display());
             let target = Target::start_late(&python, &library, preload, keys);
-            note(&mut failures, &name, target.and_then(|target| check(target, keys)));
+            note(&mut failures, &name, target.and_then(|target| check(&target, keys)));
         }
     }
     close(&failures, tried);
@@ -89,7 +89,7 @@ fn close(failures: &[String], tried: usize) {
 
 /// Checks every route of the running Python in every phase. Returns in words
 /// what was checked.
-fn check(target: Target, keys: u32) -> Result<String, String> {
+fn check(target: &Target, keys: u32) -> Result<String, String> {
     let (path, report) = report::of_runtime_image(&target.process)?;
     let mappings: Vec<_> = target
         .process
