@@ -212,11 +212,7 @@ impl Session {
             let next = processes.len();
             let process = *by_incarnation.entry(thread.incarnation).or_insert_with(|| {
                 processes.push(self.processes.incarnation(thread.incarnation).map_or_else(
-                    || Process {
-                        pid: thread.tid,
-                        name: name.clone(),
-                        version: String::new(),
-                    },
+                    || Process { pid: thread.tid, name: name.clone(), version: String::new() },
                     |known| Process {
                         pid: known.pid,
                         name: known.name.clone(),

@@ -14,7 +14,7 @@ use analyzer_core::{Options, analyze, routes};
 const MOST_STEPS: usize = 200_000;
 
 /// Looks a property up by the name of its fuzz target.
-pub fn by_name(name: &str) -> Option<fn(&[u8])> {
+pub(crate) fn by_name(name: &str) -> Option<fn(&[u8])> {
     Some(match name {
         "report" => report,
         "lift" => lift,
@@ -24,7 +24,7 @@ pub fn by_name(name: &str) -> Option<fn(&[u8])> {
 }
 
 /// Any bytes are a file, and a file has a report that agrees with itself.
-pub fn report(bytes: &[u8]) {
+pub(crate) fn report(bytes: &[u8]) {
     let traced =
         analyze(bytes, &Options { path: "f".into(), trace: true, debug_file: Some(bytes) });
     agrees_with_itself(&traced);
@@ -64,7 +64,7 @@ fn agrees_with_itself(report: &Report) {
 
 /// Any bytes are code: each lifted instruction has a length, lies in the
 /// bytes, and is the same whatever follows it.
-pub fn lift(bytes: &[u8]) {
+pub(crate) fn lift(bytes: &[u8]) {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         let mut lifted = Lifted::new();
         let mut alone = Lifted::new();
@@ -107,7 +107,7 @@ impl code::text::Names for NoNames {
 
 /// Any bytes are the code of an entry function, in a file that is well-formed
 /// otherwise. The first byte chooses the file, the rest is code.
-pub fn function(bytes: &[u8]) {
+pub(crate) fn function(bytes: &[u8]) {
     let Some((&choice, code)) = bytes.split_first() else { return };
     report(&python_image(choice, code));
 }
@@ -118,7 +118,7 @@ pub fn function(bytes: &[u8]) {
 ///
 /// The addresses are those of the constants here, so that a fuzzer that has
 /// found a call to one of them once can keep it.
-pub fn python_image(choice: u8, code: &[u8]) -> Vec<u8> {
+pub(crate) fn python_image(choice: u8, code: &[u8]) -> Vec<u8> {
     const CODE: VirtAddr = VirtAddr(0x1000);
     const PLT: u64 = 0x7000;
     const GOT: u64 = 0x9000;
