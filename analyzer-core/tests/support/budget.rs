@@ -12,7 +12,7 @@ fn processor_time() -> Duration {
 }
 
 /// The most memory this process has held so far, in bytes.
-pub fn peak_memory() -> u64 {
+pub(crate) fn peak_memory() -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = text
         .lines()
@@ -25,7 +25,7 @@ pub fn peak_memory() -> u64 {
 ///
 /// # Panics
 /// It took more.
-pub fn within<T>(most: Duration, what: &dyn Fn() -> String, work: impl FnOnce() -> T) -> T {
+pub(crate) fn within<T>(most: Duration, what: &dyn Fn() -> String, work: impl FnOnce() -> T) -> T {
     let start = processor_time();
     let result = work();
     let taken = processor_time().saturating_sub(start);
