@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{explain, inspect, record, serve};
+use crate::{explain, inspect, record, serve, shrink};
 
 /// Finds how a profiler reaches a CPython thread's PyThreadState.
 #[derive(Debug, Parser)]
@@ -19,6 +19,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Inspect(inspect::Arguments),
     Record(Box<record::Arguments>),
+    Shrink(shrink::Arguments),
     Explain(explain::Arguments),
     Serve(serve::Arguments),
 }
@@ -33,6 +34,7 @@ impl Verb {
         match self {
             Self::Inspect(arguments) => inspect::run(&arguments),
             Self::Record(arguments) => record::run(&arguments),
+            Self::Shrink(arguments) => shrink::run(&arguments),
             Self::Explain(arguments) => explain::run(&arguments),
             Self::Serve(arguments) => serve::run(&arguments),
         }

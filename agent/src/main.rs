@@ -22,6 +22,7 @@ mod record;
 mod render;
 mod sample;
 mod serve;
+mod shrink;
 mod symbolize;
 
 fn main() -> ExitCode {
