@@ -22,9 +22,9 @@ use super::{
 };
 
 /// Longest copied name, for the verifier.
-const NAME: u32 = NAME_BYTES as u32;
+const NAME: u64 = NAME_BYTES as u64;
 /// Longest copied line table, for the verifier.
-const LINES: u32 = LINES_BYTES as u32;
+const LINES: u64 = LINES_BYTES as u64;
 
 /// Copies up to [`COPY_STEPS`] objects, then calls itself for the next.
 #[perf_event]
@@ -32,13 +32,13 @@ fn copy(ctx: PerfEventContext) -> u32 {
     let (Some(scratch), Some(copy)) = (scratch(), copy_scratch()) else { return 0 };
     for _ in 0..COPY_STEPS {
         let place = memory::bounded(scratch.copied);
-        if place >= scratch.pending_count {
+        if place >= u64::from(scratch.pending_count) {
             return 0;
         }
-        scratch.copied = place + 1;
+        scratch.copied = place as u32 + 1;
         // SAFETY: cut to the array.
         let pending =
-            unsafe { *scratch.pending.as_ptr().add((place & (PENDING as u32 - 1)) as usize) };
+            unsafe { *scratch.pending.as_ptr().add((place & (PENDING as u64 - 1)) as usize) };
         let sent = if pending.object >> ENTRY_KIND_SHIFT == ENTRY_CLASS {
             class(scratch, copy, &pending)
         } else {
@@ -59,13 +59,13 @@ fn copy(ctx: PerfEventContext) -> u32 {
     // No more calls are allowed in this sample: the rest is for the next sight.
     for _ in 0..PENDING {
         let place = memory::bounded(scratch.copied);
-        if place >= scratch.pending_count {
+        if place >= u64::from(scratch.pending_count) {
             break;
         }
-        scratch.copied = place + 1;
+        scratch.copied = place as u32 + 1;
         // SAFETY: cut to the array.
         let pending =
-            unsafe { *scratch.pending.as_ptr().add((place & (PENDING as u32 - 1)) as usize) };
+            unsafe { *scratch.pending.as_ptr().add((place & (PENDING as u64 - 1)) as usize) };
         count(Counter::CopyDeferred);
         forget(&pending);
     }
@@ -112,7 +112,7 @@ fn code(scratch: &Scratch, copy: &mut Copy, pending: &Pending) -> Result<(), ()>
     if name.width == TEXT_FAULT || file.width == TEXT_FAULT || lines.width == TEXT_FAULT {
         count(Counter::CopyFault);
     }
-    send::event(&raw const copy.code, size_of::<Code>() as u32 + size)
+    send::event(&raw const copy.code, size_of::<Code>() as u64 + size)
 }
 
 #[inline(always)]
@@ -133,7 +133,7 @@ fn class(scratch: &Scratch, copy: &mut Copy, pending: &Pending) -> Result<(), ()
         name,
     };
     let size = memory::bounded(name.copied) & NAME;
-    send::event(&raw const copy.class, size_of::<Class>() as u32 + size)
+    send::event(&raw const copy.class, size_of::<Class>() as u64 + size)
 }
 
 /// A pointer member of an object.
@@ -145,12 +145,13 @@ fn member(object: u64, offset: u32) -> Result<u64, Fault> {
 #[inline(always)]
 fn c_string(address: u64, place: *mut u8) -> Result<Text, Fault> {
     // SAFETY: the place has NAME_BYTES and one more.
-    let length =
-        unsafe { bpf_probe_read_user_str(place.cast(), NAME, address as *const core::ffi::c_void) };
+    let length = unsafe {
+        bpf_probe_read_user_str(place.cast(), NAME as u32, address as *const core::ffi::c_void)
+    };
     if length <= 0 {
         return Err(Fault);
     }
-    let copied = (length as u32 - 1) & NAME;
+    let copied = (length as u32 - 1) & NAME as u32;
     Ok(Text { copied, size: copied, width: TEXT_BYTES })
 }
 
@@ -191,16 +192,16 @@ unsafe fn flexible_string(objects: &Objects, object: u64, place: *mut u8) -> Res
     }
     let size = length as u32 * width;
     // A cut string ends at a whole character.
-    let copied = if size > NAME { NAME & !3 } else { size };
+    let copied = if size > NAME as u32 { NAME as u32 & !3 } else { size };
     let copied = memory::bounded(copied) & NAME;
     // SAFETY: the place has NAME_BYTES and more.
     unsafe { memory::user_bytes(place, copied, data)? };
-    Ok(Text { copied, size, width })
+    Ok(Text { copied: copied as u32, size, width })
 }
 
 /// Copies a `bytes` object.
 #[inline(always)]
-unsafe fn bytes<const LIMIT: u32>(
+unsafe fn bytes<const LIMIT: u64>(
     objects: &Objects,
     object: Result<u64, Fault>,
     place: *mut u8,
@@ -212,7 +213,7 @@ unsafe fn bytes<const LIMIT: u32>(
 }
 
 #[inline(always)]
-unsafe fn byte_string<const LIMIT: u32>(
+unsafe fn byte_string<const LIMIT: u64>(
     objects: &Objects,
     object: u64,
     place: *mut u8,
@@ -224,9 +225,9 @@ unsafe fn byte_string<const LIMIT: u32>(
     if size > u64::from(u32::MAX) {
         return Ok(Text { copied: 0, size: 0, width: TEXT_OTHER_TYPE });
     }
-    let copied = if size > u64::from(LIMIT) { LIMIT } else { size as u32 };
-    let copied = memory::bounded(copied) & LIMIT;
+    let copied = if size > LIMIT { LIMIT } else { size };
+    let copied = memory::bounded(copied as u32) & LIMIT;
     // SAFETY: the place has LIMIT bytes and one more.
     unsafe { memory::user_bytes(place, copied, object + u64::from(objects.bytes_data))? };
-    Ok(Text { copied, size: size as u32, width: TEXT_BYTES })
+    Ok(Text { copied: copied as u32, size: size as u32, width: TEXT_BYTES })
 }

@@ -25,10 +25,14 @@ pub(super) fn user<T>(address: u64) -> Result<T, Fault> {
 
 /// `size` bytes at a user address into `place`, which has room for them.
 #[inline(always)]
-pub(super) unsafe fn user_bytes(place: *mut u8, size: u32, address: u64) -> Result<(), Fault> {
+pub(super) unsafe fn user_bytes(place: *mut u8, size: u64, address: u64) -> Result<(), Fault> {
     // SAFETY: the verifier proves the room.
     let status = unsafe {
-        generated::bpf_probe_read_user(place.cast::<c_void>(), size, address as *const c_void)
+        generated::bpf_probe_read_user(
+            place.cast::<c_void>(),
+            size as u32,
+            address as *const c_void,
+        )
     };
     if status == 0 { Ok(()) } else { Err(Fault) }
 }
@@ -53,18 +57,21 @@ pub(super) fn kernel<T>(address: u64) -> Result<T, Fault> {
 /// sees its bound; the agent has checked it against the same size.
 #[inline(always)]
 pub(super) unsafe fn field<T: Copy, const SIZE: u32>(buffer: *const u8, offset: u32) -> T {
-    let offset = bounded(offset) & (SIZE - 1);
+    let offset = bounded(offset) & (SIZE as u64 - 1);
     // SAFETY: at most SIZE - 1, and the buffer has eight bytes more.
     unsafe { buffer.add(offset as usize).cast::<T>().read_unaligned() }
 }
 
 /// The same number, about which the compiler assumes nothing: keeps it from
-/// moving or merging the checks that the verifier needs to see.
+/// moving, merging or splitting the checks that the verifier needs to see. In
+/// 64 bits, because the verifier loses a bound that was checked on a
+/// zero-extended copy of a register.
 #[inline(always)]
-pub(super) fn bounded(mut number: u32) -> u32 {
+pub(super) fn bounded(number: u32) -> u64 {
+    let mut number = u64::from(number);
     // SAFETY: no instruction.
     unsafe {
-        core::arch::asm!("/* {0} */", inout(reg) number, options(nomem, nostack, preserves_flags))
-    };
+        core::arch::asm!("/* {0} */", inout(reg) number, options(nomem, nostack, preserves_flags));
+    }
     number
 }

@@ -33,13 +33,13 @@ pub(super) fn flags() -> u64 {
 
 /// Sends an event of `size` bytes; the verifier proves that they are there.
 #[inline(always)]
-pub(super) fn event<T>(event: *const T, size: u32) -> Result<(), ()> {
+pub(super) fn event<T>(event: *const T, size: u64) -> Result<(), ()> {
     // SAFETY: as above.
     let status = unsafe {
         bpf_ringbuf_output(
             (&raw const EVENTS).cast_mut().cast(),
             event.cast_mut().cast(),
-            u64::from(size),
+            size,
             flags(),
         )
     };
@@ -60,8 +60,8 @@ pub(super) fn sample<C: EbpfContext>(ctx: &C, scratch: &mut Scratch, status: Sta
     if scratch.boundaries != 0 {
         count_many(Counter::Boundaries, u64::from(scratch.boundaries));
     }
-    let entries = memory::bounded(scratch.sample.entries) & (STACK_ENTRIES as u32 - 1);
-    let size = size_of::<Sample>() as u32 + entries * size_of::<Entry>() as u32;
+    let entries = memory::bounded(scratch.sample.entries) & (STACK_ENTRIES as u64 - 1);
+    let size = size_of::<Sample>() as u64 + entries * size_of::<Entry>() as u64;
     if event(&raw const scratch.sample, size).is_ok() {
         count(Counter::Samples);
     } else {

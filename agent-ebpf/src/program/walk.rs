@@ -107,9 +107,8 @@ fn step(scratch: &mut Scratch) -> Step {
     if scratch.sample.entries >= (STACK_ENTRIES - 2) as u32 {
         return Step::End(StackStatus::TRUNCATED);
     }
-    // The mask shows the verifier a bound on the very register it asks about.
-    let size = memory::bounded(scratch.walk.frame_size) & (2 * FRAME - 1);
-    if size > FRAME {
+    let size = memory::bounded(scratch.walk.frame_size);
+    if size > u64::from(FRAME) {
         return Step::End(StackStatus::ERROR);
     }
     let bytes = scratch.frame_bytes.as_mut_ptr();
@@ -134,8 +133,8 @@ fn step(scratch: &mut Scratch) -> Step {
         return Step::End(StackStatus::ERROR);
     }
     let instruction = instruction(scratch, code);
-    let size = memory::bounded(scratch.objects.code_size) & (2 * CODE - 1);
-    if size > CODE {
+    let size = memory::bounded(scratch.objects.code_size);
+    if size > u64::from(CODE) {
         return Step::End(StackStatus::ERROR);
     }
     let code_bytes = scratch.code_bytes.as_mut_ptr();
@@ -227,7 +226,7 @@ fn boundary(scratch: &mut Scratch) {
 /// Adds an entry; the caller has seen that there is room.
 #[inline(always)]
 fn push(scratch: &mut Scratch, entry: Entry) {
-    let place = memory::bounded(scratch.sample.entries) & (STACK_ENTRIES as u32 - 1);
+    let place = memory::bounded(scratch.sample.entries) & (STACK_ENTRIES as u64 - 1);
     // SAFETY: cut to the array.
     unsafe { *scratch.entries.as_mut_ptr().add(place as usize) = entry };
     scratch.sample.entries += 1;
@@ -259,15 +258,15 @@ fn seen(scratch: &mut Scratch, object: u64, print: u32) -> u64 {
         1 | class::first_argument(scratch)
     };
     let place = memory::bounded(scratch.pending_count);
-    if place >= PENDING as u32 {
+    if place >= PENDING as u64 {
         count(Counter::CopyDeferred);
         return flags;
     }
     unsafe {
         *known = tag | flags;
-        *scratch.pending.as_mut_ptr().add((place & (PENDING as u32 - 1)) as usize) =
+        *scratch.pending.as_mut_ptr().add((place & (PENDING as u64 - 1)) as usize) =
             Pending { object, print, slot };
     }
-    scratch.pending_count = place + 1;
+    scratch.pending_count = place as u32 + 1;
     flags
 }

@@ -82,6 +82,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CLOCK", default_value = "cpu-clock")]
     pub(crate) event: Clock,
 
+    /// Use this BPF program (`cargo xtask ebpf`) instead of the one that was built in
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) program: Option<PathBuf>,
+
     /// Size of the buffer between kernel and keyhole, in MiB (a power of two)
     #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = power_of_two)]
     pub(crate) buffer: u32,

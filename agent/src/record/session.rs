@@ -1,6 +1,7 @@
 //! One recording from its start to its end.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     process::{Child, Command},
     sync::{
@@ -23,7 +24,7 @@ use crate::{
         event::Event,
         kernel,
         processes::{Processes, monotonic},
-        program::Program,
+        program::{OBJECT, Program},
     },
 };
 
@@ -57,13 +58,27 @@ pub(super) fn record(arguments: &Arguments) -> Result<Recording> {
     let ring_bytes = arguments.buffer << 20;
     let kernel = kernel::facts(ring_bytes / 4, arguments.all)?;
     let mut session = Session {
-        program: Program::load(&kernel, ring_bytes)?,
+        program: Program::load(&object(arguments)?, &kernel, ring_bytes)?,
         collector: Collector::default(),
         processes: Processes::default(),
         outdated: 0,
         unknown_events: 0,
     };
     session.run(arguments)
+}
+
+/// The program that was built in, or the one that was named.
+fn object(arguments: &Arguments) -> Result<Cow<'static, [u8]>> {
+    match &arguments.program {
+        Some(path) => {
+            let object = std::fs::read(path).with_context(|| path.display().to_string())?;
+            Ok(Cow::Owned(object))
+        }
+        None if OBJECT.is_empty() => bail!(
+            "this keyhole was built without its BPF program: run `cargo xtask ebpf` and build it again"
+        ),
+        None => Ok(Cow::Borrowed(OBJECT)),
+    }
 }
 
 struct Session {

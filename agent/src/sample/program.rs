@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use agent_ebpf::{counter::Counter, kernel::Kernel, target::Target};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use aya::{
     Ebpf, EbpfLoader, Pod,
     maps::{HashMap, MapData, PerCpuArray, ProgramArray, RingBuf},
@@ -17,7 +17,7 @@ use aya::{
 use super::event::Event;
 
 /// The object file, embedded by the build script when `cargo xtask ebpf` has made it.
-const OBJECT: &[u8] = aya::include_bytes_aligned!(env!("KEYHOLE_BPF_OBJECT"));
+pub(crate) const OBJECT: &[u8] = aya::include_bytes_aligned!(env!("KEYHOLE_BPF_OBJECT"));
 
 /// The values of the programs' array, as in the program's `maps.rs`.
 const TAIL_CALLED: [&str; 2] = ["walk", "copy"];
@@ -57,20 +57,14 @@ impl Program {
     /// Loads all programs; none runs yet.
     ///
     /// # Errors
-    /// Says what is missing: the object, privileges, or a kernel feature (with
-    /// the end of the verifier's log).
-    pub(crate) fn load(kernel: &Kernel, ring_bytes: u32) -> Result<Self> {
-        if OBJECT.is_empty() {
-            bail!(
-                "this keyhole was built without its BPF program; run `cargo xtask ebpf` and build it again"
-            );
-        }
+    /// Says what is missing: privileges, or a kernel feature (with the verifier's log).
+    pub(crate) fn load(object: &[u8], kernel: &Kernel, ring_bytes: u32) -> Result<Self> {
         let shared = Shared(*kernel);
         let mut ebpf = EbpfLoader::new()
             .btf(None)
             .override_global("KERNEL", &shared, true)
             .map_max_entries("EVENTS", ring_bytes)
-            .load(OBJECT)
+            .load(object)
             .context("the BPF program's maps cannot be made")?;
         for name in ["sample", "walk", "copy"] {
             let program: &mut PerfEvent = typed(&mut ebpf, name)?;

@@ -107,6 +107,12 @@ pub(crate) fn is_provisional(target: &Target) -> bool {
     target.owned.kind == ROUTE_NONE && target.attached.kind == ROUTE_GLOBAL
 }
 
+/// Bytes from `f_lasti` to `f_localsplus` in `PyFrameObject`: `f_lasti`,
+/// `f_lineno`, `f_iblock` and one more `int` (or padding), then `f_blockstack`,
+/// 20 blocks of three `int`s (Include/frameobject.h, from 3.9 on
+/// Include/cpython/frameobject.h; the same from 2.7 to 3.10).
+const LASTI_TO_LOCALS: u32 = 4 * 4 + 20 * 12;
+
 /// The report's offsets.
 struct Layout<'a>(&'a Report);
 
@@ -279,7 +285,7 @@ fn walk(layout: &Layout<'_>, rules: &WalkRules) -> Result<Walk, Refusal> {
             walk.previous = frame("f_back")?;
             walk.code = frame("f_code")?;
             walk.instruction = frame("f_lasti")?;
-            walk.locals = layout.need(structure, "f_localsplus")?;
+            walk.locals = walk.instruction + LASTI_TO_LOCALS;
         }
         FrameStart::CFrame => {
             walk.style = WALK_CFRAME;
@@ -390,7 +396,11 @@ fn objects(facts: &Facts<'_>, layout: &Layout<'_>, rules: &WalkRules) -> Result<
         objects.code_lines,
     ]
     .into_iter()
-    .chain([objects.code_argument_count, objects.code_variables].into_iter().filter(|_| old))
+    .chain(
+        [objects.code_argument_count, objects.code_variables]
+            .into_iter()
+            .filter(|&offset| offset != ABSENT),
+    )
     .max()
     .unwrap_or(0);
     Ok(objects)

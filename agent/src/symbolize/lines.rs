@@ -10,7 +10,11 @@
 use analyzer_core::layout::walk::LineTable;
 
 /// The line of the instruction `instruction` bytes into the bytecode; `None`
-/// where the table gives it no line or does not reach that far.
+/// where the table does not reach that far.
+///
+/// An instruction to which the table gives no line (the compiler's own, at the
+/// start of a function or on the way out of a block) has that of the one before
+/// it, as a debugger would show it.
 pub(crate) fn line(
     format: LineTable,
     table: &[u8],
@@ -43,20 +47,17 @@ fn pairs(table: &[u8], first_line: u32, at: u32, delta: impl Fn(u8) -> i64) -> i
     line
 }
 
-/// Pairs of a length and a line increment; -128 is a range without a line.
+/// Pairs of a length and a line increment; -128 is a range without a line of its own.
 fn ranges(table: &[u8], first_line: u32, at: u32) -> Option<i64> {
     let (mut end, mut line) = (0_u64, i64::from(first_line));
     for pair in table.chunks_exact(2) {
         end += u64::from(pair[0]);
         let delta = pair[1].cast_signed();
-        let here = if delta == i8::MIN {
-            None
-        } else {
+        if delta != i8::MIN {
             line += i64::from(delta);
-            Some(line)
-        };
+        }
         if u64::from(at) < end {
-            return here;
+            return Some(line);
         }
     }
     None
@@ -82,7 +83,7 @@ fn locations(table: &[u8], first_line: u32, at: u32) -> Option<i64> {
             _ => {}
         }
         if u64::from(at) < end {
-            return (code != 15).then_some(line);
+            return Some(line);
         }
     }
     None
@@ -133,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_3_10_may_have_no_line() {
+    fn ranges_of_3_10_without_a_line_have_the_one_before() {
         let table = [4, 1, 2, 0x80, 0, 5, 6, 0xff];
         let at = |instruction| line(LineTable::Ranges, &table, 10, instruction);
         assert_eq!(at(0), Some(11));
-        assert_eq!(at(4), None);
+        assert_eq!(at(4), Some(11));
         assert_eq!(at(6), Some(15));
         assert_eq!(at(12), None, "beyond the table");
     }
@@ -152,7 +153,7 @@ mod tests {
         assert_eq!(at(0), Some(100));
         assert_eq!(at(2), Some(100));
         assert_eq!(at(4), Some(101));
-        assert_eq!(at(6), None);
+        assert_eq!(at(6), Some(101), "no location: the line before");
         assert_eq!(at(8), Some(91));
         assert_eq!(at(10), None);
     }
