@@ -3,12 +3,12 @@
 //! [`lift`] reads one instruction and says what it does ([`ir`]); [`text`]
 //! prints one for people; [`abi`] says which registers carry what at a call.
 
-pub mod aarch64;
+pub(crate) mod aarch64;
 pub mod abi;
 pub mod ir;
 mod lifter;
 pub mod text;
-pub mod x86_64;
+pub(crate) mod x86_64;
 
 pub use abi::{Abi, abi, reg_name};
 pub use lifter::Lifter;

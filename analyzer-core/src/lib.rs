@@ -12,6 +12,7 @@
 //! | dataflow | [`dataflow`] | abstract values in registers, stack slots and memory |
 //! | strategies | [`strategies`] | independent answers, each with its evidence |
 //! | verdict | [`verdict`] | which of them agree |
+//! | baselines | [`baselines`] | what simpler, published decoders would answer |
 //! | report | [`report`] | the answer as plain data |
 //!
 //! # Design constraints
@@ -37,6 +38,7 @@ use alloc::{
 };
 
 pub mod addr;
+pub mod baselines;
 pub mod bundle;
 pub mod code;
 pub mod container;
@@ -161,7 +163,10 @@ impl<'a, 'd> Examination<'a, 'd> {
             eval_loop: frames.eval_loop,
             libc,
             strategies: self.strategy_results(image, options.trace),
-            baselines: Vec::new(),
+            baselines: match self.identity.role {
+                Role::Runtime => baselines::run(image, &self.verdict.routes, runtime),
+                Role::Launcher { .. } | Role::Other => Vec::new(),
+            },
             diagnoses,
         }
     }

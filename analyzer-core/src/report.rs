@@ -528,6 +528,10 @@ pub struct BaselineResult {
     pub at: Option<VirtAddr>,
     /// The address it would answer, right or wrong.
     pub value: Option<VirtAddr>,
+    /// The bytes from the thread pointer it would answer, right or wrong,
+    /// where it looks for a thread-local variable.
+    #[serde(default)]
+    pub tp_offset: Option<i64>,
 }
 
 /// How a baseline ends.

@@ -174,6 +174,7 @@ fn resolved() -> Report {
             detail: Some("the argument is copied from rbx, which it does not follow".into()),
             at: Some(VirtAddr(0x2d_7c3f)),
             value: None,
+            tp_offset: None,
         },
         BaselineResult {
             name: "symbolic-straight-line".into(),
@@ -182,6 +183,7 @@ fn resolved() -> Report {
             detail: None,
             at: None,
             value: Some(VirtAddr(0x64_394c)),
+            tp_offset: None,
         },
     ];
     report.diagnoses = vec![diagnosis::new(

@@ -179,6 +179,9 @@ fn baseline(result: &BaselineResult) -> Vec<Cell> {
     if let Some(value) = result.value {
         let _ = write!(detail, "answers {value}");
     }
+    if let Some(offset) = result.tp_offset {
+        let _ = write!(detail, "answers thread pointer {offset:+}");
+    }
     if let Some(at) = result.at {
         let _ = write!(detail, "{}at {at}", if detail.is_empty() { "" } else { ", " });
     }

@@ -21,7 +21,7 @@ use super::ir::{LiftError, Lifted};
 const INSTRUCTION_LEN: u8 = 4;
 
 /// Decodes one instruction; gives its 32 bits, too.
-pub(super) fn decode(bytes: &[u8]) -> Result<(u32, Instruction), LiftError> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<(u32, Instruction), LiftError> {
     let Some(bytes) = bytes.first_chunk::<4>() else {
         return Err(LiftError::Truncated);
     };

@@ -22,7 +22,7 @@ use crate::addr::VirtAddr;
 ///
 /// Making iced's decoder costs twice as much as decoding an instruction, so
 /// it is made once.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     code: &'a [u8],
     address: VirtAddr,
     decoder: Decoder<'a>,
@@ -30,7 +30,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader of `code`, which lies at link-time address `address`.
-    pub(super) fn new(code: &'a [u8], address: VirtAddr) -> Self {
+    pub(crate) fn new(code: &'a [u8], address: VirtAddr) -> Self {
         let decoder = Decoder::with_ip(64, code, address.0, DecoderOptions::NONE);
         Self { code, address, decoder }
     }
@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The instruction at `at`.
-    pub(super) fn decode(&mut self, at: VirtAddr) -> Result<Instruction, LiftError> {
+    pub(crate) fn decode(&mut self, at: VirtAddr) -> Result<Instruction, LiftError> {
         let (offset, bytes) = at
             .distance_from(self.address)
             .and_then(|distance| usize::try_from(distance).ok())

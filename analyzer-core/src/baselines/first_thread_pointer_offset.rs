@@ -1,0 +1,127 @@
+//! *First offset added to the thread pointer answers*.
+//!
+//! Describes `extractTLSOffsetFromCodeARM64` of the OpenTelemetry eBPF
+//! profiler as of b442421 (2026), which reads `_PyThreadState_GetCurrent` for
+//! 3.13 and later: within 16 instructions behind `mrs tpidr_el0`, the first
+//! `add` or `ldr` with an immediate of 1 to 4095 on it. Shifts are dropped and
+//! what is added later is not seen, so the second half of a pair or the load's
+//! own displacement is missed; `b` is followed, five deep.
+
+use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand};
+
+use super::{
+    Answer, Failure,
+    first_fs_load::{ATTACHED_GETTER, WINDOW},
+    last_argument_offset::{added, loaded_from, register},
+    stub::Stub,
+};
+use crate::{addr::VirtAddr, code::aarch64::decode, image::Image};
+
+/// Bytes read at the target of a branch.
+const TARGET_WINDOW: usize = 256;
+/// How many branches are followed.
+const DEPTH: usize = 6;
+/// Bytes from the `mrs` within which the offset is looked for.
+const LOOK_AHEAD: usize = 64;
+/// `TPIDR_EL0` as the instruction encodes it.
+const TPIDR_EL0: u16 = 0x5e82;
+
+pub(super) fn find(image: &Image<'_>) -> Result<Answer<i64>, Failure> {
+    let stub = Stub::read(image, ATTACHED_GETTER, WINDOW)?;
+    let mut seen_thread_pointer = None;
+    let mut pending = alloc::vec![stub];
+    let mut visited = alloc::vec![];
+    while let Some(stub) = pending.pop() {
+        if visited.contains(&stub.address) || visited.len() >= DEPTH {
+            continue;
+        }
+        visited.push(stub.address);
+        match scan(&stub, &mut seen_thread_pointer) {
+            Scan::Found(answer) => return Ok(answer),
+            Scan::Branches(targets) => {
+                pending.extend(targets.into_iter().rev().map(|address| Stub {
+                    address,
+                    code: image.bytes_from(address, TARGET_WINDOW),
+                }));
+            }
+        }
+    }
+    Err(match seen_thread_pointer {
+        Some(at) => {
+            let detail = "No small offset is added to the thread pointer behind it.";
+            Failure::new("offset-not-added", at, detail)
+        }
+        None => Failure::new(
+            "no-thread-pointer",
+            None,
+            "The code does not read the thread pointer itself.",
+        ),
+    })
+}
+
+enum Scan {
+    Found(Answer<i64>),
+    Branches(alloc::vec::Vec<VirtAddr>),
+}
+
+fn scan(stub: &Stub<'_>, seen: &mut Option<VirtAddr>) -> Scan {
+    let mut branches = alloc::vec![];
+    // The decoder stops one instruction before the end.
+    let words = stub.code.len().saturating_sub(1) / 4;
+    let instruction = |index: usize| -> Option<Instruction> {
+        let start = index.checked_mul(4)?;
+        let bytes = stub.code.get(start..).filter(|_| index < words)?;
+        decode(bytes).ok().map(|(_, instruction)| instruction)
+    };
+    for index in 0..words {
+        let at = VirtAddr(stub.address.0.wrapping_add(index as u64 * 4));
+        let Some(current) = instruction(index) else {
+            continue;
+        };
+        match (current.opcode, current.operands) {
+            (Opcode::MRS, [target, Operand::SystemReg(TPIDR_EL0), ..]) => {
+                let Some(target) = register(target) else { continue };
+                *seen = seen.or(Some(at));
+                let following = (index.saturating_add(1)..index.saturating_add(LOOK_AHEAD / 4))
+                    .map(|next| (next, instruction(next)));
+                if let Some((next, offset)) = first_offset(target, following) {
+                    let at = VirtAddr(stub.address.0.wrapping_add(next as u64 * 4));
+                    return Scan::Found(Answer { value: offset, at: Some(at) });
+                }
+            }
+            (Opcode::B, [Operand::PCOffset(offset), ..]) => {
+                branches.push(VirtAddr(at.0.wrapping_add(offset as u64)));
+            }
+            _ => {}
+        }
+    }
+    Scan::Branches(branches)
+}
+
+fn first_offset(
+    mut pointer: u16,
+    following: impl Iterator<Item = (usize, Option<Instruction>)>,
+) -> Option<(usize, i64)> {
+    for (index, instruction) in following {
+        let Some(instruction) = instruction else { continue };
+        let offset = if let Some(immediate) = added(&instruction) {
+            let [target, base, ..] = instruction.operands.map(register);
+            if base != Some(pointer) {
+                continue;
+            }
+            pointer = target.unwrap_or(pointer);
+            immediate
+        } else if let Some((base, offset)) = loaded_from(&instruction) {
+            if base != pointer {
+                continue;
+            }
+            offset
+        } else {
+            continue;
+        };
+        if (1..4096).contains(&offset) {
+            return Some((index, offset as i64));
+        }
+    }
+    None
+}
