@@ -271,6 +271,11 @@ pub enum Route {
         /// Link-time address of the GOT word (initial-exec) or word pair
         /// (general- and local-dynamic, descriptors); absent for local-exec.
         got_slot: Option<VirtAddr>,
+        /// Offset in bytes in the module's TLS block of what the GOT slot leads
+        /// to (initial-exec, descriptors: the relocation's addend). Where it is
+        /// another variable's, the code adds `module_offset - slot_offset`, and
+        /// so must whoever follows the route. Absent for the other models.
+        slot_offset: Option<u64>,
         /// Bytes from the thread pointer, where the file fixes them (local-exec).
         tp_offset: Option<i64>,
         /// Agreement.

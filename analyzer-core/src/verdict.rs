@@ -105,6 +105,7 @@ fn completed(first: Finding, second: Finding) -> Finding {
                 model: code.model,
                 module_offset: mine.module_offset.or(theirs.module_offset),
                 got_slot: code.got_slot,
+                slot_offset: code.slot_offset,
                 tp_offset: mine.tp_offset.or(theirs.tp_offset),
             };
             Finding::ThreadLocal { reaches, variable }
@@ -132,6 +133,7 @@ fn route(candidate: &Candidate, runtime: Option<&RuntimeFacts>) -> Route {
             model: variable.model.unwrap_or(TlsModel::LocalExec),
             module_offset: variable.module_offset,
             got_slot: variable.got_slot,
+            slot_offset: variable.slot_offset,
             tp_offset: variable.tp_offset,
             strength,
         },

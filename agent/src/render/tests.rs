@@ -102,6 +102,7 @@ fn resolved() -> Report {
             model: TlsModel::GeneralDynamic,
             module_offset: Some(8),
             got_slot: Some(VirtAddr(0x54_3ef0)),
+            slot_offset: None,
             tp_offset: None,
             strength: Strength::Single,
         },

@@ -419,9 +419,18 @@ fn routes(facts: &Facts<'_>, layout: &Layout<'_>, target: &mut Target) -> Result
                 model,
                 module_offset,
                 got_slot,
+                slot_offset,
                 tp_offset,
                 ..
-            } => (*reaches, thread_local(facts, *model, *module_offset, *got_slot, *tp_offset)),
+            } => {
+                // From what the slot leads to on to the variable.
+                let beyond = module_offset
+                    .zip(*slot_offset)
+                    .map(|(variable, slot)| variable.wrapping_sub(slot));
+                let beyond = beyond.unwrap_or(0);
+                let place = (*module_offset, *got_slot, beyond, *tp_offset);
+                (*reaches, thread_local(facts, *model, place))
+            }
             report::Route::Global { reaches, address, .. } => {
                 let place = address.0.wrapping_add(facts.bias);
                 (*reaches, Ok(Some(Route { kind: ROUTE_GLOBAL, reserved: 0, place, extra: 0 })))
@@ -474,9 +483,7 @@ fn key(
 fn thread_local(
     facts: &Facts<'_>,
     model: TlsModel,
-    module_offset: Option<u64>,
-    got_slot: Option<VirtAddr>,
-    tp_offset: Option<i64>,
+    (module_offset, got_slot, beyond, tp_offset): (Option<u64>, Option<VirtAddr>, u64, Option<i64>),
 ) -> Result<Option<Route>, Refusal> {
     let from_thread_pointer = |offset: i64| {
         Some(Route { kind: ROUTE_THREAD_POINTER, reserved: 0, place: offset as u64, extra: 0 })
@@ -493,7 +500,7 @@ fn thread_local(
         TlsModel::LocalExec => Ok(tp_offset.and_then(from_thread_pointer)),
         TlsModel::InitialExec => match word(0)? {
             0 => Err(Refusal::NotReady("its GOT")),
-            offset => Ok(from_thread_pointer(offset as i64)),
+            offset => Ok(from_thread_pointer(offset.wrapping_add(beyond) as i64)),
         },
         TlsModel::GeneralDynamic | TlsModel::LocalDynamic => match word(0)? {
             0 => Err(Refusal::NotReady("its TLS module")),
@@ -517,8 +524,10 @@ fn thread_local(
                 .word(argument)
                 .and_then(|module| Ok((module, facts.memory.word(argument.wrapping_add(8))?)));
             Ok(match dynamic {
-                Ok((module, offset)) if module < 1 << 16 => in_module(module, offset),
-                _ => from_thread_pointer(argument as i64),
+                Ok((module, offset)) if module < 1 << 16 => {
+                    in_module(module, offset.wrapping_add(beyond))
+                }
+                _ => from_thread_pointer(argument.wrapping_add(beyond) as i64),
             })
         }
     }

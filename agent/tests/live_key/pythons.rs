@@ -1,6 +1,8 @@
 //! The Pythons of this machine.
 
 use std::collections::BTreeSet;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -154,6 +156,7 @@ fn in_roots(variable: &str, kind: fn(PathBuf) -> Root) -> Vec<Python> {
 /// The ELF files in a folder that are called `python3.12` or alike. The
 /// names without a minor version lead to one of them.
 fn interpreters(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let mut files = BTreeSet::new();
     folder
         .read_dir()
         .into_iter()
@@ -168,8 +171,12 @@ fn interpreters(folder: &Path) -> impl Iterator<Item = PathBuf> {
             })
         })
         .filter_map(|path| path.canonicalize().ok())
+        .filter(move |path| {
+            // python3.6 and python3.6m are often one file.
+            let facts = path.metadata();
+            facts.is_ok_and(|facts| files.insert((facts.dev(), facts.ino())))
+        })
         .filter(|path| {
-            use std::io::Read;
             let mut magic = [0; 4];
             std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
                 && magic == *b"\x7fELF"

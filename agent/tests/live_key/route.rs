@@ -27,62 +27,51 @@ pub(crate) fn follow(
             thread.specific(process, key)
         }
         Route::Global { address, .. } => process.word(bias.wrapping_add(address.0)),
-        Route::ThreadLocal { model, module_offset, got_slot, tp_offset, .. } => {
-            let slot = |word: u64| {
-                let slot = got_slot.ok_or_else(|| io::Error::other("the route has no GOT slot"))?;
-                process.word(bias.wrapping_add(slot.0).wrapping_add(word * 8))
+        Route::ThreadLocal { model, module_offset, got_slot, slot_offset, tp_offset, .. } => {
+            let words = || {
+                let slot = missing(got_slot, "GOT slot")?.0.wrapping_add(bias);
+                Ok::<_, io::Error>([process.word(slot)?, process.word(slot.wrapping_add(8))?])
             };
-            let offset =
-                || module_offset.ok_or_else(|| io::Error::other("the route has no module offset"));
-            let address =
-                match model {
-                    TlsModel::LocalExec => Some(thread.at(
-                        tp_offset.ok_or_else(|| io::Error::other("the route has no tp offset"))?,
-                    )),
-                    TlsModel::InitialExec => Some(thread.at(slot(0)?.cast_signed())),
-                    TlsModel::GeneralDynamic => {
-                        let said = offset()?;
-                        let held = slot(1)?;
-                        if held != said {
-                            return Err(io::Error::other(format!(
-                                "the GOT pair holds offset {held:#x}, the route says {said:#x}"
-                            )));
-                        }
-                        thread.block(process, slot(0)?)?.map(|block| block.wrapping_add(said))
-                    }
-                    TlsModel::LocalDynamic => {
-                        let said = offset()?;
-                        thread.block(process, slot(0)?)?.map(|block| block.wrapping_add(said))
-                    }
-                    TlsModel::Descriptor => descriptor(process, thread, slot(1)?, offset()?)?,
-                };
+            let variable = || missing(module_offset, "module offset");
+            let address = match model {
+                TlsModel::LocalExec => Some(thread.at(missing(tp_offset, "tp offset")?)),
+                TlsModel::InitialExec => {
+                    let [place, _] = words()?;
+                    let beyond = variable()?.wrapping_sub(missing(slot_offset, "slot offset")?);
+                    Some(thread.at(place.cast_signed()).wrapping_add(beyond))
+                }
+                TlsModel::GeneralDynamic | TlsModel::LocalDynamic => {
+                    let [module, _] = words()?;
+                    let variable = variable()?;
+                    thread.block(process, module)?.map(|block| block.wrapping_add(variable))
+                }
+                TlsModel::Descriptor => {
+                    let [_, argument] = words()?;
+                    let beyond = variable()?.wrapping_sub(missing(slot_offset, "slot offset")?);
+                    descriptor(process, thread, argument)?.map(|place| place.wrapping_add(beyond))
+                }
+            };
             address.map_or(Ok(0), |address| process.word(address))
         }
     }
 }
 
-/// The variable's address from the argument word of its TLS descriptor.
+fn missing<T>(member: Option<T>, name: &str) -> io::Result<T> {
+    member.ok_or_else(|| io::Error::other(format!("the route has no {name}")))
+}
+
+/// The address that a TLS descriptor yields, from its argument word.
 ///
 /// glibc (sysdeps/aarch64/dl-tlsdesc.h): for a module loaded at start the
 /// argument is the offset from the thread pointer; for one loaded later it
 /// points to a `tlsdesc_dynamic_arg`, a module id and an offset.
-fn descriptor(
-    process: &Process,
-    thread: Thread,
-    argument: u64,
-    module_offset: u64,
-) -> io::Result<Option<u64>> {
+fn descriptor(process: &Process, thread: Thread, argument: u64) -> io::Result<Option<u64>> {
     /// Static TLS is a few pages at most; no object is allocated this low.
     const STATIC_LIMIT: u64 = 1 << 24;
     if argument.cast_signed().unsigned_abs() < STATIC_LIMIT {
         return Ok(Some(thread.at(argument.cast_signed())));
     }
     let module = process.word(argument)?;
-    let offset = process.word(argument + 8)?;
-    if offset != module_offset {
-        return Err(io::Error::other(format!(
-            "the descriptor holds offset {offset:#x}, the route says {module_offset:#x}"
-        )));
-    }
+    let offset = process.word(argument.wrapping_add(8))?;
     Ok(thread.block(process, module)?.map(|block| block.wrapping_add(offset)))
 }

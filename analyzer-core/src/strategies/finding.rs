@@ -40,6 +40,9 @@ pub struct TlsVariable {
     pub module_offset: Option<u64>,
     /// Link-time address of the GOT word or pair.
     pub got_slot: Option<VirtAddr>,
+    /// Offset in bytes in the module's TLS block of what the slot leads to, for
+    /// a slot that leads to one place (initial-exec, descriptors).
+    pub slot_offset: Option<u64>,
     /// Bytes from the thread pointer, where fixed.
     pub tp_offset: Option<i64>,
 }

@@ -85,6 +85,7 @@ fn variable(address: Value, terms: &Terms, image: &Image<'_>) -> Result<TlsVaria
                 model: Some(TlsModel::LocalExec),
                 module_offset,
                 got_slot: None,
+                slot_offset: None,
                 tp_offset: Some(tp_offset),
             })
         }
@@ -99,6 +100,7 @@ fn variable(address: Value, terms: &Terms, image: &Image<'_>) -> Result<TlsVaria
                 model: Some(model),
                 module_offset: Some(offset),
                 got_slot: Some(slot),
+                slot_offset: None,
                 tp_offset: None,
             })
         }
@@ -118,6 +120,7 @@ fn variable(address: Value, terms: &Terms, image: &Image<'_>) -> Result<TlsVaria
                         }),
                         module_offset: Some(module_offset.wrapping_add(offset)),
                         got_slot: Some(slot),
+                        slot_offset: Some(module_offset),
                         tp_offset: None,
                     }),
                     _ => None,

@@ -76,5 +76,11 @@ fn variable(subject: &Subject<'_, '_>, module_offset: u64) -> TlsVariable {
         .tls()
         .filter(|_| executable)
         .and_then(|tls| getter_flow::tp_offset(subject.image.arch(), &tls, module_offset));
-    TlsVariable { model: None, module_offset: Some(module_offset), got_slot: None, tp_offset }
+    TlsVariable {
+        model: None,
+        module_offset: Some(module_offset),
+        got_slot: None,
+        slot_offset: None,
+        tp_offset,
+    }
 }

@@ -1,12 +1,11 @@
 //! `cargo xtask corpus --derive`: finds the truth anew for what the mirror
 //! has today, and writes the manifest.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::archive::{Archive, Package};
+use super::archive::Archive;
 use super::catalogue::{self, Content};
 use super::manifest::{self, Build, Manifest, Truth};
 use super::truth::{self, Debugger, Sources};
@@ -82,8 +81,7 @@ fn of_suite(
     offline: bool,
 ) -> Result<Vec<Build>> {
     let archive = Archive::open(folder, suite, arch, offline)?;
-    let candidates =
-        archive.candidates(|name| catalogue::content(name).is_some() || name == "libc6-dbg")?;
+    let candidates = archive.candidates(|name| catalogue::content(name).is_some())?;
     let refused = !catalogue::ARCHITECTURES.contains(&arch);
     let mut builds = Vec::new();
     for (name, version) in &candidates {
@@ -107,7 +105,7 @@ fn of_suite(
             let path = unpacked.join(&file);
             let subject = Subject { content, name, version, path: &path };
             let truth = of_file(&subject, debugger, || {
-                debug_file(folder, &archive, &candidates, &subject, suite, arch)
+                debug_file(folder, &archive, (suite, arch), (name, version), &path)
             });
             match truth {
                 Ok(truth) => builds.push(Build {
@@ -168,27 +166,25 @@ fn of_file(
     }
 }
 
-/// The `.debug` file of the subject's build id, from the package that has it,
-/// and a name for it.
-fn debug_file(
+/// The `.debug` file of a build, from the package that has it, and a name for it.
+///
+/// # Errors
+/// The mirror does not have that package in the build's version, or it has
+/// no such file.
+pub(crate) fn debug_file(
     folder: &Path,
     archive: &Archive,
-    candidates: &BTreeMap<String, String>,
-    subject: &Subject<'_>,
-    suite: &str,
-    arch: &str,
+    (suite, arch): (&str, &str),
+    (package, version): (&str, &str),
+    path: &Path,
 ) -> Result<(PathBuf, String)> {
-    let name = catalogue::debug_package(subject.name).context("it has no debug package")?;
-    let version = candidates.get(&name).with_context(|| format!("the mirror has no {name}"))?;
-    if version != subject.version {
-        bail!("the mirror has {name} in {version}");
-    }
-    let package: Package = archive.fetch(&name, version)?;
-    let id = truth::build_id(subject.path)?.context("it has no build id")?;
+    let name = catalogue::debug_package(package).context("it has no debug package")?;
+    let id = truth::build_id(path)?.context("it has no build id")?;
     let (start, end) = id.split_at_checked(2).context("its build id is too short")?;
     let file = format!("usr/lib/debug/.build-id/{start}/{end}.debug");
     let target = unpacked(folder, suite, arch, &name);
-    package
+    archive
+        .fetch(&name, version)?
         .extract(&[&file], &target)
         .with_context(|| format!("{name} does not have the debug file of build id {id}"))?;
     Ok((target.join(file), format!("{name} {version} (build id {id})")))

@@ -35,6 +35,16 @@ pub(crate) struct Build {
 }
 
 impl Build {
+    /// Where the corpus in `folder` has the file once it is unpacked.
+    pub(crate) fn unpacked(&self, folder: &Path) -> PathBuf {
+        let package = if self.suite == "pypi" {
+            folder.join("wheels").join(format!("{}-{}", self.package, self.version))
+        } else {
+            folder.join("files").join(format!("{}-{}", self.suite, self.arch)).join(&self.package)
+        };
+        package.join(&self.file)
+    }
+
     /// A short, unique name, used in tables.
     pub(crate) fn name(&self) -> String {
         let file = Path::new(&self.file).file_name().unwrap_or_default().to_string_lossy();
@@ -132,6 +142,11 @@ pub(crate) struct TlsWay {
     /// Address of the GOT words; absent for local-exec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) got_slot: Option<String>,
+    /// Offset in the module's TLS block of what the words lead to, where that
+    /// is one place (initial-exec, descriptors): code may reach a variable
+    /// from another's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) slot_offset: Option<u64>,
 }
 
 /// What is true of a C library, in the terms of the report's `libc`.
@@ -210,7 +225,11 @@ mod tests {
                     reaches: "attached".into(),
                     module_offset: 8,
                     tp_offset: Some(-32),
-                    ways: vec![TlsWay { model: "local_exec".into(), got_slot: None }],
+                    ways: vec![TlsWay {
+                        model: "local_exec".into(),
+                        got_slot: None,
+                        slot_offset: None,
+                    }],
                 }],
                 ..Truth::default()
             },

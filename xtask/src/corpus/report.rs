@@ -18,8 +18,16 @@ pub(crate) struct Report {
     pub(crate) runtime: Option<Runtime>,
     pub(crate) routes: Vec<Route>,
     pub(crate) gil: Option<GilReport>,
+    pub(crate) layout: Option<Layout>,
     pub(crate) libc: Option<Libc>,
     pub(crate) baselines: Vec<Baseline>,
+}
+
+impl Report {
+    /// Whether the report says that it knows no frame layout for this build.
+    pub(crate) fn layout_is_unknown(&self) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.source == "unknown")
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -51,6 +59,7 @@ pub(crate) enum Route {
         model: String,
         module_offset: Option<u64>,
         got_slot: Option<String>,
+        slot_offset: Option<u64>,
         tp_offset: Option<i64>,
     },
     Global {
@@ -94,6 +103,19 @@ impl GilReport {
             _ => false,
         }
     }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Layout {
+    pub(crate) source: String,
+    pub(crate) members: Vec<Member>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Member {
+    pub(crate) structure: String,
+    pub(crate) member: String,
+    pub(crate) offset: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -39,10 +39,10 @@ pub(crate) fn page(rows: &[Row], skipped: &[Skipped]) -> String {
     }
     let others: Vec<&Row> = rows.iter().filter(|row| !is_python(row)).collect();
     plain(&mut page, "C libraries, embedders, other architectures", &others);
-    let bad: Vec<&Row> = rows.iter().filter(|row| row.verdict.outcome != Outcome::Right).collect();
-    if !bad.is_empty() {
-        page.push_str("## What is not right\n\n");
-        for row in bad {
+    let remarks: Vec<&Row> = rows.iter().filter(|row| !row.verdict.findings.is_empty()).collect();
+    if !remarks.is_empty() {
+        page.push_str("## Remarks\n\n");
+        for row in remarks {
             let _ = writeln!(page, "- {}: {}", row.build.name(), row.verdict.findings.join("; "));
         }
         page.push('\n');

@@ -222,6 +222,14 @@ pub(crate) fn is_python(file: &Path) -> Result<bool> {
     elf::defines(file, "PyGILState_GetThisThreadState")
 }
 
+/// Whether the file exports CPython's API or links to a library that does.
+///
+/// # Errors
+/// readelf or nm cannot be run or does not take the file.
+pub(crate) fn is_about_python(file: &Path) -> Result<bool> {
+    Ok(elf::needed(file)?.iter().any(|name| name.starts_with("libpython")) || is_python(file)?)
+}
+
 /// Whether the file is of an architecture that Keyhole reads.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Compares a report with the truth.
 
-use super::manifest::{LibcTruth, Place, ThreadLocal, Truth};
+use super::manifest::{LibcTruth, Place, ThreadLocal, TlsWay, Truth};
 use super::report::{Libc, Report, Route, ThreadData};
 
 /// How a report stands against the truth, worst last.
@@ -28,7 +28,7 @@ impl Outcome {
     }
 }
 
-/// The outcome, and what it rests on when it is not [`Outcome::Right`].
+/// The outcome, what is not right, and what is worth saying.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) outcome: Outcome,
@@ -36,12 +36,17 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
+    fn note(&mut self, what: impl Into<String>) {
+        self.findings.push(what.into());
+    }
+
     fn missed(&mut self, what: impl Into<String>) {
         self.outcome = self.outcome.max(Outcome::Missed);
         self.findings.push(format!("missed: {}", what.into()));
     }
 
-    fn wrong(&mut self, what: impl Into<String>) {
+    /// Adds something untrue that is said.
+    pub(crate) fn wrong(&mut self, what: impl Into<String>) {
         self.outcome = self.outcome.max(Outcome::Wrong);
         self.findings.push(format!("wrong: {}", what.into()));
     }
@@ -63,6 +68,10 @@ pub(crate) fn judge(truth: &Truth, report: Option<&Report>) -> Verdict {
     match (&report.gil, &truth.gil) {
         (Some(said), Some(truth)) if !said.agrees(truth) => {
             verdict.wrong(format!("GIL {said:?} instead of {truth:?}"));
+        }
+        // Refused and said so: the offsets of this version are not verified.
+        (None, Some(_)) if report.layout_is_unknown() => {
+            verdict.note("says it does not know the layout, nor where the GIL is");
         }
         (None, Some(_)) => verdict.missed("where the GIL is"),
         _ => {}
@@ -183,7 +192,8 @@ fn place(
 }
 
 fn thread_local(verdict: &mut Verdict, truth: &ThreadLocal, said: &Route) {
-    let Route::ThreadLocal { model, module_offset, got_slot, tp_offset, .. } = said else {
+    let Route::ThreadLocal { model, module_offset, got_slot, slot_offset, tp_offset, .. } = said
+    else {
         return;
     };
     let name = &truth.variable;
@@ -199,9 +209,12 @@ fn thread_local(verdict: &mut Verdict, truth: &ThreadLocal, said: &Route) {
             truth.tp_offset
         ));
     }
-    if !truth.ways.iter().any(|way| way.model == *model && way.got_slot == *got_slot) {
+    let is_said = |way: &&TlsWay| {
+        way.model == *model && way.got_slot == *got_slot && way.slot_offset == *slot_offset
+    };
+    if !truth.ways.iter().any(|way| is_said(&way)) {
         verdict.wrong(format!(
-            "{name} by {model} through {got_slot:?}, which is none of {:?}",
+            "{name} by {model} through {got_slot:?} (+{slot_offset:?}), which is none of {:?}",
             truth.ways
         ));
     }
@@ -241,7 +254,7 @@ fn libc(verdict: &mut Verdict, truth: &LibcTruth, said: &Libc) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manifest::{Runtime, TlsWay};
+    use super::super::manifest::Runtime;
     use super::*;
 
     fn truth() -> Truth {
@@ -259,6 +272,7 @@ mod tests {
                 ways: vec![TlsWay {
                     model: "general_dynamic".into(),
                     got_slot: Some("0x543ef0".into()),
+                    slot_offset: None,
                 }],
             }],
             ..Truth::default()

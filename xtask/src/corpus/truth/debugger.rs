@@ -32,11 +32,11 @@ impl Debugger {
     ///
     /// # Errors
     /// gdb cannot be run.
-    pub(crate) fn numbers(
+    pub(crate) fn numbers<'n>(
         &self,
         file: &Path,
-        expressions: &[(&'static str, &str)],
-    ) -> Result<BTreeMap<&'static str, i64>> {
+        expressions: &[(&'n str, &str)],
+    ) -> Result<BTreeMap<&'n str, i64>> {
         let mut gdb = shell::command(self.program);
         gdb.args(["-nx", "-batch", "-ex", "set language c", "-ex", "set debuginfod enabled off"]);
         for (name, expression) in expressions {

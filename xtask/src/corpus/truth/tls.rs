@@ -38,36 +38,44 @@ pub(super) fn executable_offset(
 }
 
 /// Every way that the file's relocations allow for the variable at
-/// `module_offset`. Without any relocation for it the code must hold the
-/// offset itself: local-exec.
+/// `module_offset`, those that lead to the variable itself first. Without any
+/// relocation for TLS the code must hold the offset itself: local-exec.
+///
+/// From the place that an initial-exec or descriptor slot leads to, code can
+/// go on to any other in the same block (section anchors do), so all of them
+/// are ways.
 pub(super) fn ways(file: &Path, module_offset: u64) -> Result<Vec<TlsWay>> {
     let mut ways = Vec::new();
     for relocation in elf::relocations(file)? {
-        let model = match relocation.kind.as_str() {
+        let (model, slot_offset) = match relocation.kind.as_str() {
             "R_X86_64_DTPMOD64" | "R_AARCH64_TLS_DTPMOD" | "R_AARCH64_TLS_DTPMOD64" => {
                 match elf::word(file, relocation.address + 8)? {
                     // Either the variable at offset 0, or the module's block.
-                    Some(0) => "local_dynamic",
-                    Some(offset) if offset == module_offset => "general_dynamic",
+                    Some(0) => ("local_dynamic", None),
+                    Some(offset) if offset == module_offset => ("general_dynamic", None),
                     _ => continue,
                 }
             }
+            // A relocation with a symbol is for another module's variable.
             "R_X86_64_TPOFF64" | "R_AARCH64_TLS_TPREL" | "R_AARCH64_TLS_TPREL64"
-                if relocation.addend == Some(module_offset) =>
+                if relocation.addend.is_some() =>
             {
-                "initial_exec"
+                ("initial_exec", relocation.addend)
             }
-            "R_X86_64_TLSDESC" | "R_AARCH64_TLSDESC"
-                if relocation.addend == Some(module_offset) =>
-            {
-                "descriptor"
+            "R_X86_64_TLSDESC" | "R_AARCH64_TLSDESC" if relocation.addend.is_some() => {
+                ("descriptor", relocation.addend)
             }
             _ => continue,
         };
-        ways.push(TlsWay { model: model.into(), got_slot: Some(hex(relocation.address)) });
+        ways.push(TlsWay {
+            model: model.into(),
+            got_slot: Some(hex(relocation.address)),
+            slot_offset,
+        });
     }
+    ways.sort_by_key(|way| way.slot_offset.is_some_and(|slot_offset| slot_offset != module_offset));
     if ways.is_empty() {
-        ways.push(TlsWay { model: "local_exec".into(), got_slot: None });
+        ways.push(TlsWay { model: "local_exec".into(), got_slot: None, slot_offset: None });
     }
     Ok(ways)
 }
