@@ -43,6 +43,7 @@ int PyGILState_Ensure(void);
 void PyGILState_Release(int);
 void *PyEval_SaveThread(void);
 void PyEval_RestoreThread(void *);
+extern const void *const shape_exports[];
 #endif
 
 static struct api api;
@@ -215,8 +216,9 @@ int main(int argc, char **argv)
     *(void **)&api.save = resolve(library, "PyEval_SaveThread");
     *(void **)&api.restore = resolve(library, "PyEval_RestoreThread");
 #else
-    (void)file;
     (void)resolve;
+    if (file != NULL)
+        printf("a program with %p needs no %s\n", shape_exports[argc - 1], file);
     api = (struct api){Py_Initialize,     PyGILState_GetThisThreadState, PyThreadState_Get,
                        PyGILState_Ensure, PyGILState_Release,            PyEval_SaveThread,
                        PyEval_RestoreThread};

@@ -11,6 +11,7 @@ mod demo;
 
 mod e2e;
 mod ebpf;
+mod fuzz;
 mod live;
 mod node;
 mod python;
@@ -52,6 +53,7 @@ const TASKS: &[Task] = &[
     },
     Task { name: "e2e", help: "drive the page in a real browser", run: e2e::run },
     Task { name: "ebpf", help: "build the sampling program that the agent embeds", run: ebpf::run },
+    Task { name: "fuzz", help: "fuzz the analyzer, a minute each target", run: fuzz::run },
     Task {
         name: "live",
         help: "check reports against running Pythons of other suites and of aarch64",

@@ -93,6 +93,21 @@ struct Outcome {
     result: Result<Judged>,
 }
 
+impl Outcome {
+    /// Says what is not right, one line each.
+    fn print_misses(&self) {
+        let name = self.shape.name();
+        match &self.result {
+            Err(error) => println!("{name}: {error:#}"),
+            Ok(judged) => {
+                for miss in &judged.misses {
+                    println!("{name}: {}: {}", miss.kind, miss.detail);
+                }
+            }
+        }
+    }
+}
+
 struct Judged {
     truth: Truth,
     verified: Verified,
@@ -123,6 +138,7 @@ fn make_all(workshop: &Workshop, shapes: &[Shape]) -> Vec<Outcome> {
             scope.spawn(|| {
                 while let Some(shape) = shapes.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let outcome = Outcome { shape: *shape, result: make(workshop, shape) };
+                    outcome.print_misses();
                     outcomes.lock().expect("no worker panics with the lock").push(outcome);
                 }
             });
@@ -183,7 +199,7 @@ fn table(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// Prints every failure and miss, then the figures.
+/// Prints the figures.
 fn summarize(outcomes: &[Outcome], elapsed: Duration) -> Result<usize> {
     let mut failed = 0;
     let mut right = 0;
@@ -194,11 +210,9 @@ fn summarize(outcomes: &[Outcome], elapsed: Duration) -> Result<usize> {
     let mut by_word: BTreeMap<(usize, &str), (usize, usize)> = BTreeMap::new();
     let mut times = Vec::new();
     for outcome in outcomes {
-        let name = outcome.shape.name();
         let good = match &outcome.result {
-            Err(error) => {
+            Err(_) => {
                 failed += 1;
-                println!("{name}: {error:#}");
                 false
             }
             Ok(judged) => {
@@ -207,9 +221,6 @@ fn summarize(outcomes: &[Outcome], elapsed: Duration) -> Result<usize> {
                 match judged.verified {
                     Verified::Yes => verified += 1,
                     Verified::NotRun(reason) => *not_run.entry(reason).or_default() += 1,
-                }
-                for miss in &judged.misses {
-                    println!("{name}: {}: {}", miss.kind, miss.detail);
                 }
                 if let Some(worst) = judged.misses.iter().map(|miss| miss.kind).min() {
                     *kinds.entry(worst).or_default() += 1;

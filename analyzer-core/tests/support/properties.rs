@@ -7,7 +7,7 @@ use analyzer_core::addr::VirtAddr;
 use analyzer_core::code::ir::Lifted;
 use analyzer_core::code::{self, MAX_INSTRUCTION_LEN};
 use analyzer_core::report::{Arch, ImageKind, Report, Status, TlsSegment};
-use analyzer_core::shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec};
+use analyzer_core::shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec, shrink};
 use analyzer_core::{Options, analyze, routes};
 
 /// Steps in all traces of one report, at most: each is stored and shown.
@@ -19,6 +19,7 @@ pub(crate) fn by_name(name: &str) -> Option<fn(&[u8])> {
         "report" => report,
         "lift" => lift,
         "function" => function,
+        "reproducer" => reproducer,
         _ => return None,
     })
 }
@@ -110,6 +111,38 @@ impl code::text::Names for NoNames {
 pub(crate) fn function(bytes: &[u8]) {
     let Some((&choice, code)) = bytes.split_first() else { return };
     report(&python_image(choice, code));
+}
+
+/// Any file can be cut down or is refused, and what is cut says the same; the
+/// first byte chooses whether the rest is a file or an entry function's code.
+pub fn reproducer(bytes: &[u8]) {
+    let Some((&choice, rest)) = bytes.split_first() else { return };
+    if choice & 0x80 == 0 {
+        reproduced(&python_image(choice, rest), true);
+    } else {
+        reproduced(rest, false);
+    }
+}
+
+/// `sound` says that the file contradicts itself nowhere, so that nothing of
+/// the report may be lost.
+fn reproduced(bytes: &[u8], sound: bool) {
+    let options = Options { path: "f".into(), ..Options::default() };
+    let Ok(small) = shrink(bytes, &options) else {
+        assert!(!sound, "a sound file is refused");
+        return;
+    };
+    assert!(!sound || small.differences.is_empty(), "lost: {:?}", small.differences);
+    let most = bytes.len() + (256 << 10);
+    assert!(small.bytes.len() <= most, "{} bytes from {}", small.bytes.len(), bytes.len());
+    let again = analyze(&small.bytes, &options);
+    agrees_with_itself(&again);
+    assert!(again.file.reproducer, "a reproducer that does not say so");
+    if small.differences.is_empty() {
+        let whole = analyze(bytes, &options);
+        assert_eq!(again.status, whole.status, "the differences do not name the status");
+        assert_eq!(again.routes, whole.routes, "the differences do not name the routes");
+    }
 }
 
 /// A small Python image. `choice` takes the instruction set from bit 0, the

@@ -110,7 +110,9 @@ impl Workshop {
     fn make(&self, shape: &Shape, recipe: &Recipe, output: &Path) -> Result<()> {
         let mut parts = Vec::new();
         if recipe.is_program {
-            parts.push(self.check_part(shape)?);
+            for source in ["check", "exports"] {
+                parts.push(self.program_part(shape, source)?);
+            }
         }
         let mut command = self.command(&recipe.driver);
         command.args(&recipe.compile);
@@ -119,19 +121,14 @@ impl Workshop {
         shell::output(&mut command).map(drop)
     }
 
-    /// `check.c` for programs, never link-time optimized, so that it keeps
-    /// the functions whose addresses it takes.
-    fn check_part(&self, shape: &Shape) -> Result<PathBuf> {
+    /// A source that programs have besides. Never link-time optimized, so that
+    /// the linker keeps the functions whose addresses it takes.
+    fn program_part(&self, shape: &Shape, source: &str) -> Result<PathBuf> {
         let pic = if shape.is_pic() { "-fPIE" } else { "-fno-pie" };
-        let part = self.part("check", shape.compiler, shape, &[pic]);
-        self.compile(
-            shape.compiler,
-            shape.arch,
-            "check.c",
-            &recipe::defines(shape.python),
-            &[pic],
-            &part,
-        )?;
+        let part = self.part(source, shape.compiler, shape, &[pic]);
+        let defines = recipe::defines(shape.python);
+        let source = format!("{source}.c");
+        self.compile(shape.compiler, shape.arch, &source, &defines, &[pic], &part)?;
         Ok(part)
     }
 

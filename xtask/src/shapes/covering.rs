@@ -2,15 +2,16 @@
 //! every possible pair of levels occurs together, and every possible triple of
 //! compiler, optimization and kind. The same set every time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::factors::{
     Arch, Compiler, Extra, Kind, Linker, Opt, Post, Prologue, Python, Tls, TlsNeighbours, Units,
 };
 use super::shape::{FACTORS, Shape};
 
-/// A set of (factor, level) that has to occur together.
-type Combination = Vec<(usize, usize)>;
+/// Levels that have to occur together: sixteen bits for each, the factor in
+/// the upper and the level in the lower eight.
+type Combination = u64;
 
 /// Completions drawn for one combination before it is called impossible.
 const DRAWS: usize = 4000;
@@ -63,28 +64,37 @@ fn unanswerable() -> Vec<Shape> {
     ]
 }
 
+/// A combination with one more level in it.
+fn with(combination: Combination, factor: usize, level: usize) -> Combination {
+    combination << 16 | (factor as u64) << 8 | level as u64
+}
+
+/// The factors and levels in a combination of `count`.
+fn members(combination: Combination, count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).map(move |index| {
+        let member = combination >> (16 * index);
+        ((member >> 8 & 0xff) as usize, (member & 0xff) as usize)
+    })
+}
+
 /// The combination that these levels have in these factors.
 fn combination(levels: &[usize; FACTORS], factors: &[usize]) -> Combination {
-    factors.iter().map(|&factor| (factor, levels[factor])).collect()
+    factors.iter().fold(0, |all, &factor| with(all, factor, levels[factor]))
 }
 
 /// Every combination of levels in these factors.
 fn combinations(factors: &[usize]) -> Vec<Combination> {
-    factors.iter().fold(vec![Vec::new()], |all, &factor| {
+    factors.iter().fold(vec![0], |all, &factor| {
         all.iter()
-            .flat_map(|start| {
-                (0..Shape::LEVELS[factor]).map(move |level| {
-                    let mut longer = start.clone();
-                    longer.push((factor, level));
-                    longer
-                })
+            .flat_map(|&start| {
+                (0..Shape::LEVELS[factor]).map(move |level| with(start, factor, level))
             })
             .collect()
     })
 }
 
 /// Adds shapes until every combination in each of these sets of factors
-/// occurs. Those that no drawn completion can hold are dropped.
+/// of one size occurs. Those that no drawn completion can hold are dropped.
 fn cover(sets: &[Vec<usize>], chosen: &mut Vec<[usize; FACTORS]>, random: &mut Random) {
     let mut open: BTreeSet<Combination> =
         sets.iter().flat_map(|factors| combinations(factors)).collect();
@@ -92,13 +102,13 @@ fn cover(sets: &[Vec<usize>], chosen: &mut Vec<[usize; FACTORS]>, random: &mut R
         close(&mut open, sets, levels);
     }
     while !open.is_empty() {
-        let Some(wanted) = open.iter().nth(random.below(open.len())).cloned() else { break };
+        let Some(&wanted) = open.iter().nth(random.below(open.len())) else { break };
         let mut best: Option<(usize, [usize; FACTORS])> = None;
         let mut candidates = 0;
         for _ in 0..DRAWS {
             let mut levels: [usize; FACTORS] =
                 std::array::from_fn(|factor| random.below(Shape::LEVELS[factor]));
-            for &(factor, level) in &wanted {
+            for (factor, level) in members(wanted, sets[0].len()) {
                 levels[factor] = level;
             }
             if !Shape::from_levels(levels).exists() {
@@ -131,7 +141,7 @@ fn close(open: &mut BTreeSet<Combination>, sets: &[Vec<usize>], levels: &[usize;
 /// Sorts so that each shape adds as many combinations as any that is left
 /// would: a beginning of the list covers as much as a list of that length can.
 fn by_coverage(sets: &[Vec<usize>], mut left: Vec<[usize; FACTORS]>) -> Vec<[usize; FACTORS]> {
-    let mut seen = BTreeSet::new();
+    let mut seen = HashSet::new();
     let mut sorted = Vec::new();
     while !left.is_empty() {
         let gain = |levels: &[usize; FACTORS]| {

@@ -192,7 +192,8 @@ fn prologue(shape: &Shape, compile: &mut Vec<String>, link: &mut Vec<String>) {
 fn extra(shape: &Shape, compile: &mut Vec<String>, link: &mut Vec<String>) {
     let (compiled, linked): (&[&str], &[&str]) = match (shape.extra, shape.linker) {
         (Extra::None, _) => (&[], &[]),
-        (Extra::RelativePacked, Linker::Lld | Linker::Mold) => {
+        (Extra::RelativePacked, Linker::Mold) => (&[], &["-Wl,--pack-dyn-relocs=relr"]),
+        (Extra::RelativePacked, Linker::Lld) if Tools::has_old_lld(shape.compiler) => {
             (&[], &["-Wl,--pack-dyn-relocs=relr"])
         }
         (Extra::RelativePacked, _) => (&[], &["-Wl,-z,pack-relative-relocs"]),

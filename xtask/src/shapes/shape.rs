@@ -162,19 +162,24 @@ impl Shape {
             _ => true,
         };
         let arch = self.compiler != Compiler::MuslGcc || self.arch == Arch::X86_64;
-        // Zig's glibc is for dynamic linking only; its `-static-pie` makes a dynamic PIE.
-        // Debian's musl comes as `libc.a` without a crt for gold's and lld's static PIE order.
-        let kind = !(self.compiler == Compiler::ZigGlibc && self.is_static());
+        let kind = match self.kind {
+            // Zig's glibc is for dynamic linking only.
+            Kind::Static | Kind::StaticPie if self.compiler == Compiler::ZigGlibc => false,
+            // gold knows no `--no-dynamic-linker`.
+            Kind::StaticPie => self.linker != Linker::Gold,
+            _ => true,
+        };
         let lto = match self.opt {
             // gcc's plugin works with linkers that load plugins, clang's output with its own lld.
             Opt::Lto if self.is_clang() => self.linker == Linker::Lld && !self.is_zig(),
+            // mold 1.10 aborts on what musl's specs pass to the plugin.
+            Opt::Lto if self.compiler == Compiler::MuslGcc && self.linker == Linker::Mold => false,
             Opt::Lto => self.linker != Linker::Lld,
             Opt::ThinLto => self.is_clang() && self.linker == Linker::Lld && !self.is_zig(),
             _ => true,
         };
         // Link-time optimization makes one unit of all anyway.
         let units = !(matches!(self.opt, Opt::Lto | Opt::ThinLto) && self.units == Units::Unity);
-        // clang has no such switch for these kinds: its code never is interposable inside a unit.
         linker && arch && kind && lto && units
     }
 
@@ -189,7 +194,8 @@ impl Shape {
                     !self.is_clang()
                         || matches!(self.compiler, Compiler::Clang19 | Compiler::Clang22)
                 }
-                Arch::Aarch64 => !self.is_clang(),
+                // lld does not know the relocations.
+                Arch::Aarch64 => !self.is_clang() && self.linker != Linker::Lld,
             },
             _ => true,
         }
@@ -213,8 +219,10 @@ impl Shape {
             // and musl has no `mcount`.
             Prologue::Fentry => !self.is_musl() && !self.is_zig() && self.kind != Kind::StaticPie,
             Prologue::Patchable => !self.is_zig(),
-            // Needs libgcc's `__morestack`.
-            Prologue::SplitStack => x86 && !self.is_clang() && !self.is_musl(),
+            // Needs libgcc's `__morestack`, and gold to adjust calls of other code.
+            Prologue::SplitStack => {
+                x86 && !self.is_clang() && !self.is_musl() && self.linker == Linker::Gold
+            }
             Prologue::Thunks => x86 && !self.is_zig(),
             Prologue::MediumModel => x86 && !self.is_zig(),
             Prologue::LargeModel => {
@@ -222,7 +230,13 @@ impl Shape {
                     && !self.is_static()
                     && if x86 { true } else { !self.is_pic() && plain_tls }
             }
-            Prologue::TinyModel => !x86 && !self.is_zig() && plain_tls && !self.is_static(),
+            Prologue::TinyModel => {
+                !x86
+                    && !self.is_zig()
+                    && plain_tls
+                    && !self.is_static()
+                    && self.linker != Linker::Gold
+            }
             Prologue::StackClash => !self.is_zig(),
             _ => true,
         }
@@ -245,7 +259,8 @@ impl Shape {
             Extra::FoldIdentical => !matches!(self.linker, Linker::Bfd) && !self.is_zig(),
             Extra::SysvHash => !self.is_static() && !self.is_zig(),
             Extra::LargePages => !self.is_zig(),
-            Extra::SeparateCode | Extra::NoSeparateCode => !self.is_zig(),
+            Extra::SeparateCode => !self.is_zig() && self.linker != Linker::Gold,
+            Extra::NoSeparateCode => !self.is_zig(),
             _ => true,
         }
     }

@@ -94,6 +94,12 @@ impl Tools {
         self.folder.join(format!("ld-{}-{}-{}", compiler.word(), arch.word(), linker.word()))
     }
 
+    /// Whether a compiler is used with lld 14, which does not know
+    /// `-z pack-relative-relocs`.
+    pub(crate) fn has_old_lld(compiler: Compiler) -> bool {
+        matches!(compiler, Compiler::Clang14 | Compiler::Gcc11)
+    }
+
     fn linker_program(compiler: Compiler, arch: Arch, linker: Linker) -> PathBuf {
         let gnu = |name: &str| match arch {
             Arch::X86_64 => format!("/usr/bin/x86_64-linux-gnu-ld.{name}"),
@@ -104,7 +110,7 @@ impl Tools {
             Linker::Gold => gnu("gold"),
             Linker::Mold => "/usr/bin/mold".into(),
             Linker::Lld => match compiler {
-                Compiler::Clang14 | Compiler::Gcc11 => "/usr/bin/ld.lld-14",
+                _ if Self::has_old_lld(compiler) => "/usr/bin/ld.lld-14",
                 Compiler::Clang19 | Compiler::MuslGcc => "/usr/bin/ld.lld-19",
                 _ => "/usr/bin/ld.lld-22",
             }

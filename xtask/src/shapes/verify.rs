@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::build::{Built, Workshop};
-use super::factors::{Arch, Prologue};
+use super::factors::{Arch, Extra, Linker, Prologue};
 use super::shape::Shape;
+use super::tools::Tools;
 use super::truth::Truth;
 use crate::shell;
 
@@ -65,10 +66,26 @@ fn cannot_run(shape: &Shape) -> Option<&'static str> {
     if shape.prologue == Prologue::ThreadSanitizer {
         return Some("the thread sanitizer wants another kernel setting for random addresses");
     }
+    if shape.extra == Extra::RelativePacked && !marks_relative_relocations(shape) {
+        return Some("the loader refuses DT_RELR that the linker did not announce");
+    }
+    if shape.extra == Extra::ProtectedPlt && shape.arch == Arch::Aarch64 {
+        return Some("glibc's loader does not sign the addresses that this PLT authenticates");
+    }
     if shape.is_musl() && shape.arch == Arch::Aarch64 && !shape.is_static() {
         return Some("no musl loader for AArch64");
     }
     None
+}
+
+/// Whether the linker adds the dependency on `GLIBC_ABI_DT_RELR`: bfd and
+/// newer lld do for `-z pack-relative-relocs`.
+fn marks_relative_relocations(shape: &Shape) -> bool {
+    match shape.linker {
+        Linker::Bfd => true,
+        Linker::Lld => !Tools::has_old_lld(shape.compiler),
+        Linker::Gold | Linker::Mold => false,
+    }
 }
 
 fn emulated(arch: Arch, program: &Path) -> Command {
