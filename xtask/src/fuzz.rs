@@ -73,7 +73,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         }
         let count = sow(target, &objects, &corpus)?;
         println!("{}: {count} seeds in {}", target.name, corpus.display());
-        let result = shell::run(&mut fuzz_command(&cargo_fuzz, target, seconds, &corpus, &artifacts));
+        let result =
+            shell::run(&mut fuzz_command(&cargo_fuzz, target, seconds, &corpus, &artifacts));
         if let Err(error) = result {
             println!("{}: {error:#}", target.name);
             found.push(format!("{} ({})", target.name, artifacts.display()));

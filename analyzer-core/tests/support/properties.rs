@@ -115,7 +115,7 @@ pub(crate) fn function(bytes: &[u8]) {
 
 /// Any file can be cut down or is refused, and what is cut says the same; the
 /// first byte chooses whether the rest is a file or an entry function's code.
-pub fn reproducer(bytes: &[u8]) {
+pub(crate) fn reproducer(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else { return };
     if choice & 0x80 == 0 {
         reproduced(&python_image(choice, rest), true);

@@ -231,8 +231,7 @@ impl Shape {
                     && if x86 { true } else { !self.is_pic() && plain_tls }
             }
             Prologue::TinyModel => {
-                !x86
-                    && !self.is_zig()
+                !x86 && !self.is_zig()
                     && plain_tls
                     && !self.is_static()
                     && self.linker != Linker::Gold
