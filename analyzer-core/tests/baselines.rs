@@ -101,6 +101,7 @@ fn thread_local(tp_offset: Option<i64>) -> Route {
         model: if tp_offset.is_some() { TlsModel::LocalExec } else { TlsModel::GeneralDynamic },
         module_offset: Some(8),
         got_slot: None,
+        slot_offset: None,
         tp_offset,
         strength: Strength::Single,
     }
