@@ -8,7 +8,7 @@ use analyzer_core::{
     addr::VirtAddr,
     analyze,
     image::Range,
-    report::{Arch, ImageKind, Report, Route, Status, TlsSegment},
+    report::{Arch, BaselineOutcome, ImageKind, Report, Route, Status, TlsSegment},
     shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec},
 };
 use serde::Deserialize;
@@ -31,6 +31,9 @@ struct Case {
     getter: Option<String>,
     entry: u64,
     bytes: String,
+    /// Code of `PyGILState_Release`, where a case has some.
+    #[serde(default)]
+    release: Option<(u64, String)>,
     /// More code at other addresses.
     #[serde(default)]
     code: Vec<(u64, String)>,
@@ -48,6 +51,8 @@ struct Case {
     #[serde(default)]
     runtime: Option<u64>,
     #[serde(default)]
+    runtime_size: Option<u64>,
+    #[serde(default)]
     tls_size: Option<u64>,
     #[serde(default)]
     key: Option<u64>,
@@ -61,6 +66,12 @@ struct Case {
     got_slot: Option<u64>,
     #[serde(default)]
     diagnoses: Vec<String>,
+    /// Strategies that lead to the first route.
+    #[serde(default)]
+    strategies: Vec<String>,
+    /// Reason and place at which the linear first-write decoder fails.
+    #[serde(default)]
+    first_write_fails: Option<(String, u64)>,
 }
 
 #[derive(Deserialize, PartialEq, Clone, Copy)]
@@ -105,6 +116,12 @@ impl Case {
             file.soname(&format!("libpython{}.so.1.0", series.join(".")));
         }
         let mut code = vec![(self.entry, hex(&self.bytes))];
+        if let Some((at, bytes)) = &self.release {
+            let bytes = hex(bytes);
+            let size = bytes.len() as u64;
+            file.dynamic_symbol(SymbolSpec::function("PyGILState_Release", VirtAddr(*at), size));
+            code.push((*at, bytes));
+        }
         code.extend(self.code.iter().map(|(at, bytes)| (*at, hex(bytes))));
         self.stubs(&mut file, &mut code);
         let name = self.getter.as_deref().unwrap_or("PyGILState_GetThisThreadState");
@@ -189,7 +206,8 @@ impl Case {
 
     fn data(&self, file: &mut ElfBuilder, pages: &mut Pages) {
         let runtime = self.has_runtime().then(|| {
-            let spec = SymbolSpec::object("_PyRuntime", VirtAddr(self.runtime()), RUNTIME_SIZE);
+            let size = self.runtime_size.unwrap_or(RUNTIME_SIZE);
+            let spec = SymbolSpec::object("_PyRuntime", VirtAddr(self.runtime()), size);
             if self.runtime.is_some() {
                 pages.cover(self.runtime(), RUNTIME_SIZE, Permissions::DATA);
             }
@@ -249,6 +267,17 @@ impl Case {
                 _ => None,
             });
             assert_eq!(found, Some((self.module_offset, self.got_slot, self.tp_offset)), "{name}");
+        }
+        for wanted in &self.strategies {
+            let found = report.strategies.iter().find(|strategy| strategy.name == *wanted);
+            let route = found.and_then(|strategy| strategy.route);
+            assert_eq!(route, Some(0), "{name}: {wanted}: {found:#?}");
+        }
+        if let Some((reason, at)) = &self.first_write_fails {
+            let found = report.baselines.iter().find(|baseline| baseline.name == "first-write");
+            let found = found.map(|it| (it.outcome, it.reason.as_deref(), it.at));
+            let expected = (BaselineOutcome::Fails, Some(reason.as_str()), Some(VirtAddr(*at)));
+            assert_eq!(found, Some(expected), "{name}");
         }
         for code in &self.diagnoses {
             assert!(
