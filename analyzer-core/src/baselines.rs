@@ -8,12 +8,12 @@
 //!
 //! | name | describes | asks for |
 //! |---|---|---|
-//! | [`first-write`](first_write) | OpenTelemetry eBPF profiler, 2024 (bd37e9c), x86-64 | pthread key |
-//! | [`symbolic-straight-line`](straight_line) | the same, 2026 (b442421), x86-64 | pthread key |
-//! | [`last-argument-offset`](last_argument_offset) | the same, AArch64 | pthread key |
-//! | [`symbols-only`](symbols_only) | PyPerf of the BPF Compiler Collection (0079941) | `autoTLSkey` and three more |
-//! | [`first-fs-load`](first_fs_load) | OpenTelemetry eBPF profiler, 2026, x86-64 | thread-local variable |
-//! | [`first-thread-pointer-offset`](first_thread_pointer_offset) | the same, AArch64 | thread-local variable |
+//! | `first-write` | OpenTelemetry eBPF profiler, 2024 (bd37e9c), x86-64 | pthread key |
+//! | `symbolic-straight-line` | the same, 2026 (b442421), x86-64 | pthread key |
+//! | `last-argument-offset` | the same, AArch64 | pthread key |
+//! | `symbols-only` | PyPerf of the BPF Compiler Collection (0079941) | `autoTLSkey` and three more |
+//! | `first-fs-load` | OpenTelemetry eBPF profiler, 2026, x86-64 | thread-local variable |
+//! | `first-thread-pointer-offset` | the same, AArch64 | thread-local variable |
 
 mod first_fs_load;
 mod first_thread_pointer_offset;

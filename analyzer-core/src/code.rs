@@ -1,7 +1,7 @@
 //! Machine code as one lifted form for both instruction sets.
 //!
 //! [`lift`] reads one instruction and says what it does ([`ir`]); [`text`]
-//! prints one for people; [`abi`] says which registers carry what at a call.
+//! prints one for people; [`mod@abi`] says which registers carry what at a call.
 
 pub(crate) mod aarch64;
 pub mod abi;

@@ -2,8 +2,8 @@
 //! the library itself.
 //!
 //! Two independent sources: glibc describes its structures to debuggers in
-//! `_thread_db_*` symbols ([`descriptors`]), and the code of
-//! `pthread_getspecific` and `__tls_get_addr` does what it does ([`code`]).
+//! `_thread_db_*` symbols (`descriptors`), and the code of
+//! `pthread_getspecific` and `__tls_get_addr` does what it does (`code`).
 //! No offset is built in.
 
 use alloc::{borrow::ToOwned, vec::Vec};
