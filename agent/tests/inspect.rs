@@ -1,9 +1,11 @@
 //! The command as a user runs it: exit status, streams, formats, processes.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, ErrorKind},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Output, Stdio},
+    thread,
+    time::Duration,
 };
 
 use serde_json::Value;
@@ -127,12 +129,17 @@ impl Python {
     fn start(program: &Path, statements: &str) -> Self {
         let code =
             format!("import sys\n{statements}\nprint('ready', flush=True)\nsys.stdin.read()\n");
-        let mut child = Command::new(program)
-            .args(["-S", "-c", &code])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("Python starts");
+        let mut command = Command::new(program);
+        command.args(["-S", "-c", &code]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = loop {
+            match command.spawn() {
+                // Another test's child may still hold the copy open for writing.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                started => break started.expect("Python starts"),
+            }
+        };
         let mut line = String::new();
         let output = child.stdout.take().expect("a pipe");
         BufReader::new(output).read_line(&mut line).expect("Python answers");

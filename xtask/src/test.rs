@@ -16,24 +16,30 @@ const STEPS: &[Step] = &[
     Step { name: "no std in analyzer-core", run: no_std },
     Step { name: "shapes", run: shapes::reduced },
     Step { name: "documentation", run: documentation },
+];
+
+/// Steps that run only when they are named (`cargo xtask test page`): they
+/// need a browser and compilers for WebAssembly.
+const NAMED: &[Step] = &[
     Step { name: "page: lints and unit tests", run: page_units },
     Step { name: "page and npm package in Node and Chromium", run: page_whole },
 ];
 
-/// Runs the steps, or those whose name contains one of the arguments.
+/// Runs the steps, or those whose name contains one of the arguments, of
+/// [`NAMED`] too.
 ///
 /// # Errors
 /// A step failed, or no step has such a name.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let chosen: Vec<Step> = STEPS
-        .iter()
-        .filter(|step| {
-            arguments.is_empty() || arguments.iter().any(|word| step.name.contains(word.as_str()))
-        })
-        .copied()
-        .collect();
+    let chosen: Vec<Step> = if arguments.is_empty() {
+        STEPS.to_vec()
+    } else {
+        let is_named =
+            |step: &&Step| arguments.iter().any(|word| step.name.contains(word.as_str()));
+        STEPS.iter().chain(NAMED).filter(is_named).copied().collect()
+    };
     if chosen.is_empty() {
-        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        let names: Vec<&str> = STEPS.iter().chain(NAMED).map(|step| step.name).collect();
         bail!("no step has such a name; the steps are: {}", names.join(", "));
     }
     steps::run_all(&chosen)
