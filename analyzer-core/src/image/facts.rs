@@ -69,7 +69,7 @@ impl<'d> Image<'d> {
     }
 
     /// Whether the file says it is a reproducer: small, and cut from another
-    /// file by [`crate::shrink`].
+    /// file by the `shrink` module.
     #[must_use]
     pub fn is_reproducer(&self) -> bool {
         self.notes()
