@@ -111,6 +111,9 @@ fn x86_64_addresses() {
             ["65 48 89 00", "mov gs:[rax], rax", "[] = ?", "next"],
             ["f3 48 0f ae c0", "rdfsbase rax", "rax = tp", "next"],
             ["f3 0f ae c0", "rdfsbase eax", "rax = ?", "next"],
+            ["f3 48 0f ae d0", "wrfsbase rax", "", "stop"],
+            ["8e e0", "mov fs, eax", "", "stop"],
+            ["8e e8", "mov gs, eax", "", "next"],
         ],
     );
 }

@@ -1,6 +1,6 @@
 //! Where control goes: jumps, calls, returns, traps.
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::operand::{Place, R11, RAX, RCX, RSP, load, move_stack, stack, store};
 use crate::addr::VirtAddr;
@@ -13,7 +13,10 @@ pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) -> bool {
         FlowControl::Next => match instruction.mnemonic() {
             // Writing the thread pointer would change what `fs:` means; no
             // code that an analysis follows does it.
-            Mnemonic::Wrfsbase | Mnemonic::Hlt => out.flow = Flow::Stop,
+            Mnemonic::Wrfsbase | Mnemonic::Lfs | Mnemonic::Hlt => out.flow = Flow::Stop,
+            Mnemonic::Mov | Mnemonic::Pop if instruction.op0_register() == Register::FS => {
+                out.flow = Flow::Stop;
+            }
             _ => return false,
         },
         FlowControl::ConditionalBranch => branch(instruction, out),
