@@ -175,8 +175,12 @@ pub(crate) fn of_glibc(debugger: &Debugger, sources: Sources<'_>) -> Result<Trut
             slots: has_getspecific.then_some(base + member("first")?),
             blocks: has_getspecific.then_some(base + member("blocks")?),
             // tcbhead_t on aarch64 starts at the thread pointer with its dtv.
-            dtv: Some(if aarch64 { 0 } else { member("dtv_x86")? }),
-            link_map_tls_offset: facts.get("tls_offset").map(|number| number.cast_unsigned()),
+            // Before 2.34 all this is told by libpthread alone.
+            dtv: has_getspecific.then_some(if aarch64 { 0 } else { member("dtv_x86")? }),
+            link_map_tls_offset: facts
+                .get("tls_offset")
+                .filter(|_| has_getspecific)
+                .map(|number| number.cast_unsigned()),
         }),
         ..Truth::default()
     })
