@@ -64,7 +64,8 @@ pub fn cut(image: &Image<'_>, record: &Record) -> Result<(Vec<u8>, Contents), Sh
     } else {
         file.without_section_headers();
     }
-    contents.bytes = ranges.iter().map(|range| described(image, *range)).collect();
+    let loaded: Vec<_> = image.sections().filter(Section::is_loaded).collect();
+    contents.bytes = ranges.iter().map(|range| described(image, &loaded, *range)).collect();
     Ok((file.build()?, contents))
 }
 
@@ -131,8 +132,8 @@ fn kept_ranges(image: &Image<'_>, record: &Record) -> Vec<Range> {
     kept
 }
 
-fn described(image: &Image<'_>, range: Range) -> KeptBytes {
-    let section = image.sections().find(|section| section.contains(range.start));
+fn described(image: &Image<'_>, sections: &[Section<'_>], range: Range) -> KeptBytes {
+    let section = sections.iter().find(|section| section.contains(range.start));
     let is_code = image.is_executable(range.start);
     let function = image.function_at(range.start).filter(|_| is_code);
     let non_empty = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
