@@ -45,7 +45,6 @@ mod symbol;
 mod symbols;
 mod unwind;
 
-pub(crate) use self::facts::{REPRODUCER_NOTE, REPRODUCER_OWNER};
 pub use self::{
     callee::{Callee, Via},
     error::ParseError,
@@ -68,6 +67,10 @@ use self::{
     segment::Segments,
     symbol::SymbolTable,
     symbols::DynamicSymbols,
+};
+pub(crate) use self::{
+    facts::{REPRODUCER_NOTE, REPRODUCER_OWNER},
+    record::MemberPath,
 };
 
 /// One ELF64 little-endian file for x86-64 or AArch64, seen as memory.

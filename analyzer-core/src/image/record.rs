@@ -25,7 +25,13 @@ pub struct Record {
     pub(crate) relocations: BTreeSet<VirtAddr>,
     pub(crate) sections: BTreeSet<String>,
     pub(crate) unwind: BTreeSet<Range>,
+    pub(crate) types: Option<BTreeSet<MemberPath>>,
 }
+
+/// What debug information tells of a structure: its name, and the members
+/// that lead from it to a place inside, each with its offset in bytes in the
+/// structure it is a member of.
+pub(crate) type MemberPath = (String, Vec<(String, u64)>);
 
 impl Record {
     /// The addresses whose bytes were read, in order, none touching another.
@@ -110,6 +116,23 @@ impl<'d> Image<'d> {
         if len > 0 {
             self.note(|record| record.add(Range::new(address, len as u64)));
         }
+    }
+
+    /// Notes that there is debug information.
+    #[cfg(feature = "dwarf")]
+    pub(crate) fn keep_debug_information(&self) {
+        self.note(|record| {
+            record.types.get_or_insert_default();
+        });
+    }
+
+    /// Notes what debug information tells of the structure `name`.
+    #[cfg(feature = "dwarf")]
+    pub(crate) fn keep_members(&self, name: &str, members: &[(&str, u64)]) {
+        let members = members.iter().map(|&(name, offset)| (name.into(), offset)).collect();
+        self.note(|record| {
+            record.types.get_or_insert_default().insert((name.into(), members));
+        });
     }
 
     pub(super) fn note(&self, add: impl FnOnce(&mut Record)) {

@@ -12,13 +12,20 @@ use object::elf;
 
 use super::{
     Contents, ElfBuilder, KeptBytes, KeptSymbol, Permissions, RelocationKind, ShrinkError,
-    SymbolSpec,
+    SymbolSpec, types,
 };
 use crate::{
     addr::VirtAddr,
-    image::{Image, REPRODUCER_NOTE, REPRODUCER_OWNER, Range, Record, Section, Symbol, Table},
+    image::{
+        Image, MemberPath, REPRODUCER_NOTE, REPRODUCER_OWNER, Range, Record, Section, Symbol, Table,
+    },
     report::Arch,
 };
+
+/// A way of members as C writes it.
+fn named((structure, path): &MemberPath) -> String {
+    path.iter().fold(structure.clone(), |name, (member, _)| name + "." + member)
+}
 
 /// Bytes between two kept ranges of a section up to which one header covers both.
 const SMALL_GAP: u64 = 16;
@@ -265,5 +272,11 @@ fn sections(
     }
     if let Some(section) = image.sections().find(|section| section.name == ".gnu_debuglink") {
         file.attached_section(section.name, section.data);
+    }
+    if let Some(known) = &record.types {
+        for (name, bytes) in types::sections(known) {
+            file.attached_section(name, &bytes);
+        }
+        contents.types = known.iter().filter(|(_, path)| !path.is_empty()).map(named).collect();
     }
 }
