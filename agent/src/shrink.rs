@@ -102,5 +102,8 @@ fn explain(out: &mut impl Write, contents: &Contents) -> std::io::Result<()> {
     if !contents.sections.is_empty() {
         writeln!(out, "\nBounds of sections\n  {}", contents.sections.join(", "))?;
     }
+    if !contents.types.is_empty() {
+        writeln!(out, "\nOffsets of members\n  {}", contents.types.join(", "))?;
+    }
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::{
 mod sweep;
 mod table;
 
-use sweep::{Seen, sweep};
+use sweep::{Reference, Seen, sweep};
 
 /// Bytes of code that are read in all; the largest loops, in unoptimized
 /// builds, have about 300 KB.
@@ -63,18 +63,24 @@ pub fn eval_loop(image: &Image<'_>, version: Option<PyVersion>) -> Vec<CodeRange
     while let Some(range) = parts.ranges.get(next).map(|part| part.range) {
         next = usize::wrapping_add(next, 1);
         let seen = sweep(image, range, &mut budget);
-        for &target in &seen.jumps {
-            match image.unwind_range(target) {
-                Some(range) if range.start != target => {
-                    parts.add(range, "cold", "jumps into its unwind entry");
+        for jump in &seen.jumps {
+            let is_new = match image.aside(|| image.unwind_range(jump.to)) {
+                Some(range) if range.start != jump.to => {
+                    parts.add(range, "cold", "jumps into its unwind entry")
                 }
-                Some(range) if !parts.hold(target) => {
-                    let back = sweep(image, range, &mut candidate_budget).jumps;
-                    if back.into_iter().any(|back| parts.hold_inside(back)) {
-                        parts.add(range, "cold", "jumps to its unwind entry and back");
-                    }
+                Some(range) if !parts.hold(jump.to) => {
+                    let jumps = sweep(image, range, &mut candidate_budget).jumps;
+                    let back = jumps.iter().find(|back| parts.hold_inside(back.to));
+                    back.is_some_and(|back| {
+                        keep(image, back.site);
+                        parts.add(range, "cold", "jumps to its unwind entry and back")
+                    })
                 }
-                _ => {}
+                _ => false,
+            };
+            if is_new {
+                keep(image, jump.site);
+                image.keep_unwind_range(jump.to);
             }
         }
         let tables = table::dispatch_tables(image, &seen.addresses);
@@ -133,13 +139,17 @@ impl Parts {
         self.ranges.iter().any(|part| part.range.contains(address) && part.range.start != address)
     }
 
-    fn add(&mut self, range: Range, part: &'static str, source: &'static str) {
+    /// Adds a piece unless it is known; tells whether it did.
+    fn add(&mut self, range: Range, part: &'static str, source: &'static str) -> bool {
         let overlaps =
             |known: &Part| known.range.start < range.end && range.start < known.range.end;
-        if self.ranges.len() < MOST_PARTS && range.size() != 0 && !self.ranges.iter().any(overlaps)
-        {
+        let is_new = self.ranges.len() < MOST_PARTS
+            && range.size() != 0
+            && !self.ranges.iter().any(overlaps);
+        if is_new {
             self.ranges.push(Part { range, part, source });
         }
+        is_new
     }
 
     /// Sorts out where a dispatch table leads: places inside a function are
@@ -189,12 +199,17 @@ fn clones(image: &Image<'_>, name: &str, parts: &mut Parts) {
 
 fn named_handlers(image: &Image<'_>) -> Vec<Range> {
     image
-        .static_symbols()
-        .filter(|symbol| symbol.defined && symbol.name.starts_with(HANDLER_PREFIX))
+        .static_symbols_starting(HANDLER_PREFIX)
+        .into_iter()
         .map(|symbol| Range::new(symbol.address, symbol.size))
         .filter(|range| range.size() != 0 && image.is_executable(range.start))
         .take(MOST_HANDLERS)
         .collect()
+}
+
+/// Notes that the instructions at `site` are what the answer rests on.
+fn keep(image: &Image<'_>, site: Range) {
+    image.keep(site.start, usize::try_from(site.size()).unwrap_or(0));
 }
 
 /// In a tail-call interpreter the evaluation function itself only enters the
@@ -206,13 +221,14 @@ fn first_handlers(
     budget: &mut u64,
 ) -> Vec<Range> {
     let mut found = Vec::new();
-    for &callee in seen.calls.iter().chain(&seen.jumps).take(MOST_PARTS) {
-        let Some(range) = image.unwind_range(callee).filter(|range| range.start == callee) else {
-            continue;
-        };
+    for call in seen.calls.iter().chain(&seen.jumps).take(MOST_PARTS) {
+        let range = image.aside(|| image.unwind_range(call.to));
+        let Some(range) = range.filter(|range| range.start == call.to) else { continue };
         for targets in table::dispatch_tables(image, &sweep(image, range, budget).addresses) {
             let handlers = parts.take_labels(image, &targets);
             if !handlers.is_empty() {
+                keep(image, call.site);
+                image.keep_unwind_range(call.to);
                 found.push(range);
                 found.extend(handlers);
             }
@@ -233,13 +249,17 @@ fn closure(image: &Image<'_>, handlers: Vec<Range>, budget: &mut u64) -> Vec<Ran
         targets.extend(sweep(image, range, budget).jumps);
     }
     targets.sort_unstable();
-    for same in targets.chunk_by(|a, b| a == b) {
-        let Some(&target) = same.first() else { continue };
-        let range = image.unwind_range(target);
+    for same in targets.chunk_by(|a, b| a.to == b.to) {
+        let Some(&Reference { to, .. }) = same.first() else { continue };
+        let range = image.aside(|| image.unwind_range(to));
         if let Some(range) = range
-            && (range.start != target || same.len() >= SHARED_BY)
+            && (range.start != to || same.len() >= SHARED_BY)
             && !known.contains(&range)
         {
+            for jump in same.iter().take(SHARED_BY) {
+                keep(image, jump.site);
+            }
+            image.keep_unwind_range(to);
             known.push(range);
         }
     }

@@ -14,7 +14,7 @@
 use core::fmt;
 
 use alloc::vec::Vec;
-use core::cell::{OnceCell, RefCell};
+use core::cell::OnceCell;
 
 use object::{LittleEndian as LE, elf};
 
@@ -45,10 +45,10 @@ mod symbol;
 mod symbols;
 mod unwind;
 
-pub(crate) use self::facts::{REPRODUCER_NOTE, REPRODUCER_OWNER};
 pub use self::{
     callee::{Callee, Via},
     error::ParseError,
+    facts::MOST_NEEDED,
     note::Note,
     record::Record,
     relocation::{Relocation, SymbolicKind},
@@ -61,11 +61,16 @@ use self::{
     copies::CopyTarget,
     dynamic::Dynamic,
     functions::Functions,
+    record::Recorder,
     relocations::{Found, Relocations},
     section::{Sections, slice_clamped},
     segment::Segments,
     symbol::SymbolTable,
     symbols::DynamicSymbols,
+};
+pub(crate) use self::{
+    facts::{REPRODUCER_NOTE, REPRODUCER_OWNER},
+    record::MemberPath,
 };
 
 /// One ELF64 little-endian file for x86-64 or AArch64, seen as memory.
@@ -83,13 +88,14 @@ pub struct Image<'d> {
     cut: Option<Cut>,
     sections: OnceCell<Sections<'d>>,
     dynamic_symbols: OnceCell<DynamicSymbols<'d>>,
+    counted_symbols: OnceCell<SymbolTable<'d>>,
     static_symbols: OnceCell<SymbolTable<'d>>,
     relocations: OnceCell<Relocations<'d>>,
     copies: OnceCell<Vec<CopyTarget>>,
     static_functions: Functions,
     dynamic_functions: Functions,
     unwind_ranges: OnceCell<Vec<Range>>,
-    record: Option<RefCell<Record>>,
+    recorder: Option<Recorder>,
 }
 
 /// A part of the file that its headers declare and that is not there.
@@ -203,13 +209,14 @@ impl<'d> Image<'d> {
             cut,
             sections: OnceCell::new(),
             dynamic_symbols: OnceCell::new(),
+            counted_symbols: OnceCell::new(),
             static_symbols: OnceCell::new(),
             relocations: OnceCell::new(),
             copies: OnceCell::new(),
             static_functions: Functions::default(),
             dynamic_functions: Functions::default(),
             unwind_ranges: OnceCell::new(),
-            record: None,
+            recorder: None,
         })
     }
 
@@ -303,7 +310,8 @@ impl<'d> Image<'d> {
         self.relocations.get_or_init(|| {
             let dynamic = &self.dynamic;
             if !self.has_dynamic() {
-                return Relocations::of_sections(self.section_table());
+                let most = self.data.len() / size_of::<elf::Rela64<LE>>();
+                return Relocations::of_sections(self.section_table(), most);
             }
             let table = |at: Option<VirtAddr>, size: u64| {
                 let bytes = at.map_or(&[][..], |at| self.rest_from(at));

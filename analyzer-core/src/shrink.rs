@@ -31,6 +31,7 @@ mod sections;
 mod strings;
 mod symbols;
 mod tables;
+mod types;
 mod unwind;
 mod write;
 
@@ -65,6 +66,8 @@ pub struct Contents {
     pub relocations: Vec<VirtAddr>,
     /// Names of sections whose bounds are kept.
     pub sections: Vec<String>,
+    /// Members of structures whose offsets debug information tells.
+    pub types: Vec<String>,
 }
 
 /// A range of bytes in a reproducer.

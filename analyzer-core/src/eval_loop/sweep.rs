@@ -16,43 +16,43 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// Where direct jumps and branches leave the range, sorted.
-    pub(super) jumps: Vec<VirtAddr>,
+    pub(super) jumps: Vec<Reference>,
     /// Where direct calls go, in order.
-    pub(super) calls: Vec<VirtAddr>,
+    pub(super) calls: Vec<Reference>,
     /// Addresses outside of code that instructions form or use, sorted.
-    pub(super) addresses: Vec<VirtAddr>,
+    pub(super) addresses: Vec<Reference>,
+}
+
+/// An address that code refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reference {
+    /// The address.
+    pub(super) to: VirtAddr,
+    /// From the first to the last instruction it takes to form it.
+    pub(super) site: Range,
 }
 
 /// Reads the code of `range`; what it takes is subtracted from `budget`, in
 /// bytes, and when that is used up the rest is left out.
 ///
 /// Code that is no instruction (data between functions, or bytes the decoder
-/// does not know) is stepped over.
+/// does not know) is stepped over, and so is what the file does not hold (of a
+/// reproducer). What of the code matters is for the caller to keep.
 pub(super) fn sweep(image: &Image<'_>, range: Range, budget: &mut u64) -> Seen {
     let size = range.size().min(*budget);
     *budget = budget.saturating_sub(size);
-    let mut rest = image.bytes_from(range.start, usize::try_from(size).unwrap_or(usize::MAX));
-    let mut sweep = Sweep { image, range, seen: Seen::default(), pages: [None; Reg::COUNT] };
-    let mut lifted = Lifted::new();
+    let end = Range::new(range.start, size).end;
+    let here = Range::new(range.start, 0);
+    let mut sweep = Sweep { image, range, here, seen: Seen::default(), pages: [None; Reg::COUNT] };
     let mut at = range.start;
-    while !rest.is_empty() {
-        let step: u8 = match code::lift(image.arch(), rest, at, &mut lifted) {
-            Ok(()) => {
-                sweep.instruction(&lifted);
-                lifted.len
-            }
-            Err(_) => match image.arch() {
-                Arch::X86_64 => 1,
-                Arch::Aarch64 => 4,
-            },
-        };
-        rest = rest.get(usize::from(step.max(1))..).unwrap_or_default();
-        at = VirtAddr(at.0.wrapping_add(step.max(1).into()));
+    while let Some(next) = image.next_content(at, end) {
+        let size = usize::try_from(Range { start: next, end }.size()).unwrap_or(usize::MAX);
+        at = sweep.code(next, image.aside(|| image.bytes_from(next, size)));
     }
     let mut seen = sweep.seen;
     for places in [&mut seen.jumps, &mut seen.addresses] {
         places.sort_unstable();
-        places.dedup();
+        places.dedup_by_key(|place| place.to);
     }
     seen
 }
@@ -60,13 +60,51 @@ pub(super) fn sweep(image: &Image<'_>, range: Range, budget: &mut u64) -> Seen {
 struct Sweep<'a, 'd> {
     image: &'a Image<'d>,
     range: Range,
+    /// The instruction that is read.
+    here: Range,
     seen: Seen,
     /// The address an instruction before put into a register (AArch64 forms
-    /// addresses in two steps).
-    pages: [Option<VirtAddr>; Reg::COUNT],
+    /// addresses in two steps), and where that began.
+    pages: [Option<Known>; Reg::COUNT],
+}
+
+/// An address that an instruction forms, and the first of the instructions
+/// that it takes.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    address: VirtAddr,
+    since: VirtAddr,
+}
+
+impl Known {
+    fn plus(self, distance: u64) -> Self {
+        Self { address: VirtAddr(self.address.0.wrapping_add(distance)), ..self }
+    }
 }
 
 impl Sweep<'_, '_> {
+    /// Reads the instructions in `rest`, which lies at `at`; tells where it ends.
+    fn code(&mut self, mut at: VirtAddr, mut rest: &[u8]) -> VirtAddr {
+        let arch = self.image.arch();
+        let mut lifted = Lifted::new();
+        while !rest.is_empty() {
+            let step: u8 = match code::lift(arch, rest, at, &mut lifted) {
+                Ok(()) => {
+                    self.here = Range::new(at, lifted.len.into());
+                    self.instruction(&lifted);
+                    lifted.len
+                }
+                Err(_) => match arch {
+                    Arch::X86_64 => 1,
+                    Arch::Aarch64 => 4,
+                },
+            };
+            rest = rest.get(usize::from(step.max(1))..).unwrap_or_default();
+            at = VirtAddr(at.0.wrapping_add(step.max(1).into()));
+        }
+        at
+    }
+
     fn instruction(&mut self, lifted: &Lifted) {
         for op in &lifted.ops {
             self.op(op);
@@ -75,9 +113,11 @@ impl Sweep<'_, '_> {
             Flow::Branch(target) | Flow::Jump(Target::Address(target))
                 if !self.range.contains(target) =>
             {
-                self.seen.jumps.push(target);
+                self.seen.jumps.push(Reference { to: target, site: self.here });
             }
-            Flow::Call(Target::Address(target)) => self.seen.calls.push(target),
+            Flow::Call(Target::Address(target)) => {
+                self.seen.calls.push(Reference { to: target, site: self.here });
+            }
             Flow::Jump(Target::Memory(address)) | Flow::Call(Target::Memory(address)) => {
                 self.address(&address);
             }
@@ -93,7 +133,7 @@ impl Sweep<'_, '_> {
                 self.set(dst, known);
             }
             Op::Binary { op: BinaryOp::Add, dst, left, right: Operand::Const(more), .. } => {
-                let sum = self.operand(left).map(|base| VirtAddr(base.0.wrapping_add(more)));
+                let sum = self.operand(left).map(|base| base.plus(more));
                 self.note(sum);
                 self.set(dst, sum);
             }
@@ -114,39 +154,43 @@ impl Sweep<'_, '_> {
         }
     }
 
-    fn set(&mut self, dst: Reg, known: Option<VirtAddr>) {
+    fn set(&mut self, dst: Reg, known: Option<Known>) {
         if let Some(page) = self.pages.get_mut(usize::from(dst.0)) {
             *page = known;
         }
     }
 
-    fn operand(&self, operand: Operand) -> Option<VirtAddr> {
+    fn operand(&self, operand: Operand) -> Option<Known> {
+        let since = self.here.start;
         match operand {
-            Operand::Pc(address) => Some(address),
-            Operand::Const(number) if self.image.is_fixed() => Some(VirtAddr(number)),
+            Operand::Pc(address) => Some(Known { address, since }),
+            Operand::Const(number) if self.image.is_fixed() => {
+                Some(Known { address: VirtAddr(number), since })
+            }
             Operand::Const(_) => None,
             Operand::Reg(reg) => self.pages.get(usize::from(reg.0)).copied().flatten(),
         }
     }
 
     /// The address without its index.
-    fn address(&mut self, address: &Address) -> Option<VirtAddr> {
+    fn address(&mut self, address: &Address) -> Option<Known> {
         if address.thread_pointer {
             return None;
         }
         let base = self.operand(address.base)?;
-        let sum = VirtAddr(base.0.wrapping_add(address.displacement));
+        let sum = base.plus(address.displacement);
         self.note(Some(sum));
         address.index.is_none().then_some(sum)
     }
 
-    fn note(&mut self, address: Option<VirtAddr>) {
-        if let Some(address) = address
+    fn note(&mut self, known: Option<Known>) {
+        if let Some(Known { address, since }) = known
             && address.0.is_multiple_of(8)
             && !self.range.contains(address)
             && self.image.segment_at(address).is_some_and(|segment| !segment.executable)
         {
-            self.seen.addresses.push(address);
+            let site = Range { start: since.min(self.here.start), end: self.here.end };
+            self.seen.addresses.push(Reference { to: address, site });
         }
     }
 }

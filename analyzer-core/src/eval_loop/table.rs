@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::{keep, sweep::Reference};
 use crate::{
     addr::VirtAddr,
     image::{Image, Relocation},
@@ -15,21 +16,26 @@ const MOST_WORDS: u32 = 1 << 17;
 /// The targets of each table that begins at one of `addresses`: 256 words
 /// that all hold addresses of code. Opcodes that do not exist have a target
 /// too, so no word is empty.
-pub(super) fn dispatch_tables(image: &Image<'_>, addresses: &[VirtAddr]) -> Vec<Vec<VirtAddr>> {
+pub(super) fn dispatch_tables(image: &Image<'_>, addresses: &[Reference]) -> Vec<Vec<VirtAddr>> {
     let mut tables = Vec::new();
     let mut behind_last = VirtAddr(0);
     let mut words_left = MOST_WORDS;
-    for &address in addresses {
+    for &Reference { to: address, site } in addresses {
         // An address inside a table that was found is not another one.
         if address < behind_last {
             continue;
         }
-        let entry = |index: u64| {
+        let entry = |index: u64| code_pointer(image, address.checked_add(index.checked_mul(8)?)?);
+        let limited = |index| {
             words_left = words_left.checked_sub(1)?;
-            code_pointer(image, address.checked_add(index.checked_mul(8)?)?)
+            entry(index)
         };
-        let targets: Option<Vec<VirtAddr>> = (0..OPCODES).map(entry).collect();
+        let targets: Option<Vec<VirtAddr>> = image.aside(|| (0..OPCODES).map(limited).collect());
         if let Some(targets) = targets {
+            keep(image, site);
+            if image.is_recording() {
+                (0..OPCODES).for_each(|index| _ = entry(index));
+            }
             behind_last =
                 address.checked_add(OPCODES.saturating_mul(8)).unwrap_or(VirtAddr(u64::MAX));
             tables.push(targets);

@@ -47,21 +47,25 @@ impl<'d> Image<'d> {
     pub fn callee(&self, address: VirtAddr) -> Callee<'d> {
         let mut address = address;
         for _ in 0..=MOST_VENEERS {
-            let code = self.bytes_from(address, plt::LONGEST);
+            let code = self.aside(|| self.bytes_from(address, plt::LONGEST));
             let stub = match self.arch {
                 Arch::X86_64 => plt::x86_64(address, code),
                 Arch::Aarch64 => plt::aarch64(address, code),
             };
+            let at = address;
             match stub {
                 Some(Stub::To(target)) if self.is_executable(target) => address = target,
                 Some(Stub::ThroughSlot(slot)) => {
                     if let Some(callee) = self.slot_target(slot) {
+                        self.keep(at, code.len());
                         return Callee { via: Via::Plt, ..callee };
                     }
                     break;
                 }
+                // No bytes at all mean the same as these.
                 _ => break,
             }
+            self.keep(at, code.len());
         }
         Callee { name: None, address: Some(address), slot: None, resolver: None, via: Via::Direct }
     }

@@ -12,6 +12,9 @@ use super::{
 /// Note segments that are searched; real files have at most three.
 const MOST_NOTE_SEGMENTS: usize = 16;
 
+/// Libraries a file may need; the largest programs need some hundred.
+pub const MOST_NEEDED: usize = 1024;
+
 /// Owner of the note by which a reproducer says what it is.
 pub(crate) const REPRODUCER_OWNER: &str = "Keyhole";
 
@@ -25,9 +28,10 @@ impl<'d> Image<'d> {
         self.dynamic_string(self.dynamic.soname?)
     }
 
-    /// `DT_NEEDED`, in order; names that cannot be read are left out.
+    /// `DT_NEEDED`, in order: the first [`MOST_NEEDED`], without names that
+    /// cannot be read.
     pub fn needed(&self) -> impl Iterator<Item = &'d str> {
-        self.dynamic.needed().filter_map(|offset| self.dynamic_string(offset))
+        self.dynamic.needed().take(MOST_NEEDED).filter_map(|offset| self.dynamic_string(offset))
     }
 
     /// Value of the first dynamic entry with a tag.

@@ -59,7 +59,7 @@ impl<'d> GnuHash<'d> {
             let into = start.checked_sub(self.first).map_or(usize::MAX, |into| into as usize);
             let values = self.chains.get(into..).unwrap_or_default();
             let mut ended = false;
-            (start..).zip(values).take(LONGEST_CHAIN).take_while(move |(_, value)| {
+            (start..=u32::MAX).zip(values).take(LONGEST_CHAIN).take_while(move |(_, value)| {
                 !core::mem::replace(&mut ended, value.get(LE) & 1 != 0)
             })
         });
@@ -137,5 +137,41 @@ impl<'d> SysvHash<'d> {
             let entry = symbols.entries.get(index as usize)?;
             symbols.is_named(entry, name).then_some((index, entry))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::image::symbol::Table;
+
+    /// A GNU table with one bucket, no filter and the given first chain.
+    fn table(bucket: u32, first: u32, chains: &[u32]) -> Vec<u8> {
+        [1, first, 0, 0, bucket].iter().chain(chains).flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn chains_that_lead_nowhere() {
+        let symbols = SymbolTable::new(&[], &[], Table::Dynamic);
+        for (bucket, first) in [(u32::MAX, u32::MAX), (u32::MAX, 1), (1, u32::MAX), (1, 1)] {
+            let bytes = table(bucket, first, &[0, 0, 0]);
+            let hash = GnuHash::parse(&bytes).unwrap();
+            assert_eq!(hash.find(symbols, b"name").count(), 0);
+            assert_eq!(hash.symbol_count(), None, "no chain ends");
+        }
+        let bytes = table(1, 1, &[2, 4, 7]);
+        assert_eq!(GnuHash::parse(&bytes).unwrap().symbol_count(), Some(4));
+    }
+
+    #[test]
+    fn a_chain_in_a_circle_ends() {
+        let symbols = SymbolTable::new(&[0; 72], &[], Table::Dynamic);
+        let words = [1, 3, 1, 0, 2, 1];
+        let bytes: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+        let hash = SysvHash::parse(&bytes).unwrap();
+        assert_eq!(hash.symbol_count(), Some(3));
+        assert_eq!(hash.find(symbols, b"name").count(), 0);
     }
 }

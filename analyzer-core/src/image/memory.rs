@@ -1,6 +1,6 @@
 //! Reading the image by address.
 
-use super::{Image, Segment};
+use super::{Image, Range, Segment};
 use crate::addr::VirtAddr;
 
 /// Sections whose words hold link-time results and nothing writes to after
@@ -49,6 +49,20 @@ impl<'d> Image<'d> {
         let bytes = rest.get(..max).unwrap_or(rest);
         self.keep(address, bytes.len());
         bytes
+    }
+
+    /// The first address from `address` on, below `end`, that the file holds a
+    /// byte for.
+    #[must_use]
+    pub fn next_content(&self, address: VirtAddr, end: VirtAddr) -> Option<VirtAddr> {
+        let segments = self.segments();
+        let first = segments.partition_point(|segment| segment.address <= address);
+        let from = segments.get(first.saturating_sub(1)..).unwrap_or_default().iter();
+        let mut contents = from
+            .map(|segment| Range::new(segment.address, segment.file_size))
+            .take_while(|content| content.start < end);
+        let next = contents.find(|content| address < content.end && content.size() > 0)?;
+        Some(next.start.max(address)).filter(|&next| next < end)
     }
 
     /// All bytes from `address` to the end of its segment's content, or of the

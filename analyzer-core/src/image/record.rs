@@ -1,7 +1,7 @@
 //! What was looked at in an image.
 
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 
 use super::{
     Image, Range, Segment,
@@ -25,7 +25,13 @@ pub struct Record {
     pub(crate) relocations: BTreeSet<VirtAddr>,
     pub(crate) sections: BTreeSet<String>,
     pub(crate) unwind: BTreeSet<Range>,
+    pub(crate) types: Option<BTreeSet<MemberPath>>,
 }
+
+/// What debug information tells of a structure: its name, and the members
+/// that lead from it to a place inside, each with its offset in bytes in the
+/// structure it is a member of.
+pub(crate) type MemberPath = (String, Vec<(String, u64)>);
 
 impl Record {
     /// The addresses whose bytes were read, in order, none touching another.
@@ -48,6 +54,13 @@ impl Record {
     }
 }
 
+/// Where a recording image keeps its record.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    record: RefCell<Record>,
+    is_paused: Cell<bool>,
+}
+
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable();
     let mut joined: Vec<Range> = Vec::new();
@@ -64,13 +77,31 @@ impl<'d> Image<'d> {
     /// The same image, from now on keeping a [`Record`] of what is looked at.
     #[must_use]
     pub fn recording(self) -> Self {
-        Self { record: Some(RefCell::default()), ..self }
+        Self { recorder: Some(Recorder::default()), ..self }
     }
 
     /// What was looked at; `None` when the image is not recording.
     #[must_use]
     pub fn record(&self) -> Option<Record> {
-        self.record.as_ref().map(|record| record.borrow().clone())
+        self.recorder.as_ref().map(|recorder| recorder.record.borrow().clone())
+    }
+
+    /// Runs `look` without noting what it looks at. For searches, which look
+    /// at much and find little: what the answer depends on is for the caller
+    /// to [`keep`](Image::keep), or to ask for again if the image
+    /// [is recording](Image::is_recording).
+    pub fn aside<T>(&self, look: impl FnOnce() -> T) -> T {
+        let Some(recorder) = &self.recorder else { return look() };
+        let before = recorder.is_paused.replace(true);
+        let found = look();
+        recorder.is_paused.set(before);
+        found
+    }
+
+    /// Whether a [`Record`] is kept of what is looked at now.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.recorder.as_ref().is_some_and(|recorder| !recorder.is_paused.get())
     }
 
     /// The bytes the file holds for a segment, to search in. What of them the
@@ -87,9 +118,28 @@ impl<'d> Image<'d> {
         }
     }
 
+    /// Notes that there is debug information.
+    #[cfg(feature = "dwarf")]
+    pub(crate) fn keep_debug_information(&self) {
+        self.note(|record| {
+            record.types.get_or_insert_default();
+        });
+    }
+
+    /// Notes what debug information tells of the structure `name`.
+    #[cfg(feature = "dwarf")]
+    pub(crate) fn keep_members(&self, name: &str, members: &[(&str, u64)]) {
+        let members = members.iter().map(|&(name, offset)| (name.into(), offset)).collect();
+        self.note(|record| {
+            record.types.get_or_insert_default().insert((name.into(), members));
+        });
+    }
+
     pub(super) fn note(&self, add: impl FnOnce(&mut Record)) {
-        if let Some(record) = &self.record {
-            add(&mut record.borrow_mut());
+        if let Some(recorder) = &self.recorder
+            && !recorder.is_paused.get()
+        {
+            add(&mut recorder.record.borrow_mut());
         }
     }
 

@@ -145,11 +145,13 @@ impl<'d> Relocations<'d> {
 
     /// Tables of a static executable, known only by its section headers:
     /// loaded `SHT_RELA` sections (the linker's `__rela_iplt_start` range).
-    pub(super) fn of_sections(sections: &Sections<'d>) -> Self {
+    /// `most` bounds them, as sections can overlap.
+    pub(super) fn of_sections(sections: &Sections<'d>, most: usize) -> Self {
         let records = sections
             .of_kind(elf::SHT_RELA)
             .filter(Section::is_loaded)
-            .flat_map(|section| rela_slice(section.data));
+            .flat_map(|section| rela_slice(section.data))
+            .take(most);
         Self { index: OnceCell::from(sorted(records)), ..Self::default() }
     }
 

@@ -5,6 +5,10 @@ use object::{LittleEndian as LE, elf, pod};
 use super::symbol::string_at;
 use crate::addr::VirtAddr;
 
+/// Section headers that are read: as many as can be numbered without the
+/// extension that only relocatable objects need (`SHN_XINDEX`).
+const MOST_SECTIONS: usize = elf::SHN_LORESERVE as usize;
+
 /// One section, as its header declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section<'d> {
@@ -81,7 +85,7 @@ impl<'d> Sections<'d> {
             0 => usize::try_from(first.sh_size.get(LE)).ok()?,
             count => usize::from(count),
         };
-        let count = count.min(rest.len() / entry_size);
+        let count = count.min(rest.len() / entry_size).min(MOST_SECTIONS);
         let (headers, _) = pod::slice_from_bytes::<elf::SectionHeader64<LE>>(rest, count).ok()?;
         let names_index = match header.e_shstrndx.get(LE) {
             elf::SHN_XINDEX => first.sh_link.get(LE) as usize,

@@ -4,6 +4,9 @@ use alloc::vec::Vec;
 
 use crate::addr::VirtAddr;
 
+/// Segments over which one table may be spread.
+const MOST_CONTINUED: usize = 16;
+
 /// A range of link-time addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Range {
@@ -99,7 +102,7 @@ impl Segments {
         let into = address.distance_from(last.address)?;
         let mut rest = last.file_size.checked_sub(into).filter(|&rest| rest > 0)?;
         let start = last.offset.checked_add(into)?;
-        for next in self.sorted.get(after..).unwrap_or_default() {
+        for next in self.sorted.get(after..).unwrap_or_default().iter().take(MOST_CONTINUED) {
             let continues = last.address.checked_add(last.file_size) == Some(next.address)
                 && last.offset.checked_add(last.file_size) == Some(next.offset);
             if !continues {

@@ -65,6 +65,10 @@ impl<'d> Image<'d> {
     /// The dynamic symbols cut to their number, which only hash tables tell.
     /// Without one, they end at latest where the next table begins.
     pub(super) fn counted_dynamic_table(&self) -> SymbolTable<'d> {
+        *self.counted_symbols.get_or_init(|| self.count_dynamic_symbols())
+    }
+
+    fn count_dynamic_symbols(&self) -> SymbolTable<'d> {
         let all = self.dynamic_table();
         let hashed = all.sysv_hash.and_then(|hash| hash.symbol_count());
         let hashed = hashed.or_else(|| all.gnu_hash.and_then(|hash| hash.symbol_count()));
@@ -233,7 +237,27 @@ impl<'d> Image<'d> {
         self.static_symbols_where(names, |_| true)
     }
 
-    /// The same for symbols of one kind.
+    /// All definitions in `.symtab` whose name starts with `prefix`, in the
+    /// order of the table, found in one pass over it.
+    #[must_use]
+    pub fn static_symbols_starting(&self, prefix: &str) -> Vec<Symbol<'d>> {
+        let table = self.static_table();
+        let start = Start::of(prefix);
+        let mut found = Vec::new();
+        for (index, entry) in (0_u32..).zip(table.entries) {
+            let at = entry.st_name.get(LE) as usize;
+            let rest = table.strings.get(at..).unwrap_or_default();
+            if start.fits(Start::word(rest))
+                && rest.starts_with(prefix.as_bytes())
+                && is_definition(entry)
+            {
+                found.push(self.noted(table.symbol(index, entry)));
+            }
+        }
+        found
+    }
+
+    /// Of what [`Image::static_symbols_named`] finds, the symbols of one kind.
     pub(super) fn static_symbols_of(
         &self,
         kind: SymbolKind,

@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use gimli::{
-    BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Pointer, UnwindSection,
+    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameHdr, EhFrameOffset,
+    EndianSlice, LittleEndian, Pointer, UnwindSection,
 };
 use object::{LittleEndian as LE, elf};
 
@@ -11,6 +12,11 @@ use super::{Image, Range};
 use crate::addr::VirtAddr;
 
 type Frames<'d> = EhFrame<EndianSlice<'d, LittleEndian>>;
+type Common<'d> = CommonInformationEntry<EndianSlice<'d, LittleEndian>>;
+
+/// Largest common entry (CIE) that is read, in bytes; real ones have some
+/// dozen. It is read again for each entry that refers to it.
+const LARGEST_COMMON: u32 = 256;
 
 impl<'d> Image<'d> {
     /// The addresses of the unwind entry (`.eh_frame` FDE) that covers
@@ -23,10 +29,23 @@ impl<'d> Image<'d> {
     #[must_use]
     pub fn unwind_range(&self, address: VirtAddr) -> Option<Range> {
         let range = self.find_unwind_range(address)?;
+        self.note_unwind(range);
+        Some(range)
+    }
+
+    /// Notes that an answer depends on the unwind entry that covers `address`.
+    pub fn keep_unwind_range(&self, address: VirtAddr) {
+        if self.is_recording()
+            && let Some(range) = self.find_unwind_range(address)
+        {
+            self.note_unwind(range);
+        }
+    }
+
+    fn note_unwind(&self, range: Range) {
         self.note(|record| {
             record.unwind.insert(range);
         });
-        Some(range)
     }
 
     fn find_unwind_range(&self, address: VirtAddr) -> Option<Range> {
@@ -48,10 +67,11 @@ impl<'d> Image<'d> {
         let Pointer::Direct(entry_at) = header.table()?.lookup(address.0, &bases).ok()? else {
             return None;
         };
-        let frames = EhFrame::new(self.rest_from(VirtAddr(frames_at)), LittleEndian);
+        let bytes = self.rest_from(VirtAddr(frames_at));
+        let frames = EhFrame::new(bytes, LittleEndian);
         let bases = bases.set_eh_frame(frames_at);
         let into = usize::try_from(entry_at.checked_sub(frames_at)?).ok()?;
-        let entry = frames.fde_from_offset(&bases, into.into(), Frames::cie_from_offset).ok()?;
+        let entry = frames.fde_from_offset(&bases, into.into(), common(bytes)).ok()?;
         let range = Range::new(VirtAddr(entry.initial_address()), entry.len());
         range.contains(address).then_some(range)
     }
@@ -66,11 +86,24 @@ impl<'d> Image<'d> {
         let mut ranges = Vec::new();
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(entry) = entry else { continue };
-            if let Ok(entry) = entry.parse(Frames::cie_from_offset) {
+            if let Ok(entry) = entry.parse(common(section.data)) {
                 ranges.push(Range::new(VirtAddr(entry.initial_address()), entry.len()));
             }
         }
         ranges.sort_unstable_by_key(|range| range.start);
         ranges
+    }
+}
+
+/// Reads the common entry at an offset of the section `bytes`.
+fn common<'d>(
+    bytes: &'d [u8],
+) -> impl FnMut(&Frames<'d>, &BaseAddresses, EhFrameOffset<usize>) -> gimli::Result<Common<'d>> {
+    move |frames, bases, offset| {
+        let length = bytes.get(offset.0..).and_then(|rest| rest.first_chunk::<4>());
+        match length.map(|length| u32::from_le_bytes(*length)) {
+            Some(length) if length <= LARGEST_COMMON => frames.cie_from_offset(bases, offset),
+            _ => Err(gimli::Error::NotCieId(offset.0 as u64)),
+        }
     }
 }

@@ -5,6 +5,7 @@ use core::str;
 use memchr::memmem;
 
 use crate::{
+    addr::VirtAddr,
     image::{Image, Segment, Symbol},
     report::Libc,
 };
@@ -33,7 +34,11 @@ pub(super) fn libc(image: &Image<'_>) -> Option<Libc> {
     }
     let musl = has("pthread_getspecific")
         && has("__libc_start_main")
-        && constants(image).any(|bytes| memmem::find(bytes, b"musl libc (").is_some());
+        && constants(image).any(|(start, bytes)| {
+            const MARK: &[u8] = b"musl libc (";
+            let found = memmem::find(bytes, MARK);
+            found.inspect(|&at| keep(image, start, at, MARK.len())).is_some()
+        });
     musl.then_some(Libc::Musl)
 }
 
@@ -51,10 +56,12 @@ fn glibc_version<'d>(image: &Image<'d>) -> Option<&'d str> {
         .or_else(|| image.static_symbol("nptl_version"))
         .and_then(|symbol| leading_version(image.bytes_from(symbol.address, LONGEST_VERSION)));
     told.or_else(|| {
-        constants(image).find_map(|bytes| {
+        constants(image).find_map(|(start, bytes)| {
             const MARK: &[u8] = b" release version ";
             let at = memmem::find(bytes, MARK)?;
-            leading_version(bytes.get(at.checked_add(MARK.len())?..)?)
+            let version = bytes.get(at.checked_add(MARK.len())?..)?;
+            keep(image, start, at, MARK.len().checked_add(LONGEST_VERSION)?.min(bytes.len() - at));
+            leading_version(version)
         })
     })
 }
@@ -62,12 +69,21 @@ fn glibc_version<'d>(image: &Image<'d>) -> Option<&'d str> {
 /// musl's `__libc_version` has no exported symbol; its text is the only
 /// string of the library that is a version. Two of them are none.
 fn musl_version<'d>(image: &Image<'d>) -> Option<&'d str> {
-    let mut versions = constants(image).flat_map(|bytes| {
-        bytes.split(|&byte| byte == 0).filter_map(|text| {
+    let mut versions = constants(image).flat_map(|(start, bytes)| {
+        let mut at = 0_usize;
+        bytes.split(|&byte| byte == 0).filter_map(move |text| {
+            let text_at = at;
+            at = at.saturating_add(text.len()).saturating_add(1);
             let version = leading_version(text)?;
             let whole = version.len() == text.len() || text.get(version.len()) == Some(&b'-');
-            (whole && version.starts_with("1.") && version.matches('.').count() == 2)
-                .then(|| str::from_utf8(text).ok())?
+            if !whole || !version.starts_with("1.") || version.matches('.').count() != 2 {
+                return None;
+            }
+            // With the zeros before and behind it.
+            let end = at.min(bytes.len());
+            let text_at = text_at.saturating_sub(1);
+            keep(image, start, text_at, end.saturating_sub(text_at));
+            str::from_utf8(text).ok()
         })
     });
     let only = versions.next()?;
@@ -84,13 +100,21 @@ fn leading_version(bytes: &[u8]) -> Option<&str> {
     (numbers && text.contains('.')).then_some(text)
 }
 
-/// What the file holds of each segment that is never written to.
-fn constants<'d>(image: &Image<'d>) -> impl Iterator<Item = &'d [u8]> {
+/// What the file holds of each segment that is never written to, to search
+/// in, and where that lies.
+fn constants<'d>(image: &Image<'d>) -> impl Iterator<Item = (VirtAddr, &'d [u8])> {
     let constant = |segment: &&Segment| !segment.writable;
     image.segments().iter().filter(constant).map(|segment| {
         let size = usize::try_from(segment.file_size).unwrap_or(usize::MAX);
-        image.bytes_from(segment.address, size)
+        let bytes = image.segment_bytes(segment);
+        (segment.address, bytes.get(..size).unwrap_or(bytes))
     })
+}
+
+/// Notes that the answer depends on `len` of the bytes that lie at `start`,
+/// from the one at `at` on.
+fn keep(image: &Image<'_>, start: VirtAddr, at: usize, len: usize) {
+    image.keep(VirtAddr(start.0.wrapping_add(at as u64)), len);
 }
 
 #[cfg(test)]

@@ -12,13 +12,20 @@ use object::elf;
 
 use super::{
     Contents, ElfBuilder, KeptBytes, KeptSymbol, Permissions, RelocationKind, ShrinkError,
-    SymbolSpec,
+    SymbolSpec, types,
 };
 use crate::{
     addr::VirtAddr,
-    image::{Image, REPRODUCER_NOTE, REPRODUCER_OWNER, Range, Record, Section, Symbol, Table},
+    image::{
+        Image, MemberPath, REPRODUCER_NOTE, REPRODUCER_OWNER, Range, Record, Section, Symbol, Table,
+    },
     report::Arch,
 };
+
+/// A way of members as C writes it.
+fn named((structure, path): &MemberPath) -> String {
+    path.iter().fold(structure.clone(), |name, (member, _)| name + "." + member)
+}
 
 /// Bytes between two kept ranges of a section up to which one header covers both.
 const SMALL_GAP: u64 = 16;
@@ -64,7 +71,8 @@ pub fn cut(image: &Image<'_>, record: &Record) -> Result<(Vec<u8>, Contents), Sh
     } else {
         file.without_section_headers();
     }
-    contents.bytes = ranges.iter().map(|range| described(image, *range)).collect();
+    let loaded: Vec<_> = image.sections().filter(Section::is_loaded).collect();
+    contents.bytes = ranges.iter().map(|range| described(image, &loaded, *range)).collect();
     Ok((file.build()?, contents))
 }
 
@@ -131,8 +139,8 @@ fn kept_ranges(image: &Image<'_>, record: &Record) -> Vec<Range> {
     kept
 }
 
-fn described(image: &Image<'_>, range: Range) -> KeptBytes {
-    let section = image.sections().find(|section| section.contains(range.start));
+fn described(image: &Image<'_>, sections: &[Section<'_>], range: Range) -> KeptBytes {
+    let section = sections.iter().find(|section| section.contains(range.start));
     let is_code = image.is_executable(range.start);
     let function = image.function_at(range.start).filter(|_| is_code);
     let non_empty = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
@@ -264,5 +272,11 @@ fn sections(
     }
     if let Some(section) = image.sections().find(|section| section.name == ".gnu_debuglink") {
         file.attached_section(section.name, section.data);
+    }
+    if let Some(known) = &record.types {
+        for (name, bytes) in types::sections(known) {
+            file.attached_section(name, &bytes);
+        }
+        contents.types = known.iter().filter(|(_, path)| !path.is_empty()).map(named).collect();
     }
 }

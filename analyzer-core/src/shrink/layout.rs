@@ -4,7 +4,7 @@
 use alloc::{vec, vec::Vec};
 
 use super::builder::{BuildError, ElfBuilder, Permissions};
-use crate::addr::VirtAddr;
+use crate::{addr::VirtAddr, report::Arch};
 
 /// Page size that file offsets agree with addresses by. The smallest that
 /// either architecture uses: a larger one would only make files larger.
@@ -73,14 +73,14 @@ pub(super) fn loads(file: &ElfBuilder) -> Result<Vec<Load>, BuildError> {
         for (start, end) in merged(here) {
             let Some(last) = parts.last_mut() else { break };
             if start == last.address {
-                last.bytes = content(here, start, end);
+                last.bytes = content(file.arch, last.permissions, here, start, end);
                 continue;
             }
             let before = start.0.saturating_sub(last.address.0);
             let part = Load {
                 address: start,
                 memory_size: last.memory_size.saturating_sub(before),
-                bytes: content(here, start, end),
+                bytes: content(file.arch, last.permissions, here, start, end),
                 ..*last
             };
             last.memory_size = before;
@@ -114,10 +114,24 @@ fn merged(pieces: &[&Piece]) -> Vec<(VirtAddr, VirtAddr)> {
     merged
 }
 
-/// The bytes from `start` to `end`, zero where no piece has any.
-fn content(pieces: &[&Piece], start: VirtAddr, end: VirtAddr) -> Vec<u8> {
+/// The bytes from `start` to `end`. Where no piece has any they are zero, and
+/// in code instructions that do nothing: one that reads the code through comes
+/// to each piece at its start.
+fn content(
+    arch: Arch,
+    permissions: Permissions,
+    pieces: &[&Piece],
+    start: VirtAddr,
+    end: VirtAddr,
+) -> Vec<u8> {
     let size = usize::try_from(end.0.saturating_sub(start.0)).unwrap_or(0);
-    let mut content = vec![0; size];
+    let filler = match arch {
+        _ if !permissions.executable => [0; 4],
+        Arch::X86_64 => [0x90; 4],
+        Arch::Aarch64 => 0xd503_201f_u32.to_le_bytes(),
+    };
+    let phase = usize::try_from(start.0 % 4).unwrap_or(0);
+    let mut content: Vec<u8> = filler.into_iter().cycle().skip(phase).take(size).collect();
     for (address, bytes) in pieces {
         let place = address
             .distance_from(start)

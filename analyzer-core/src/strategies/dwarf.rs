@@ -19,7 +19,7 @@ type Entry<'a, 'd> = DebuggingInformationEntry<Slice<'d>>;
 
 /// `_PyRuntimeState` is a typedef of this structure (3.7 to 3.15,
 /// `Include/internal/pycore_runtime.h`; in 3.7 `internal/pystate.h`).
-const RUNTIME: &[u8] = b"pyruntimestate";
+const RUNTIME: &str = "pyruntimestate";
 
 /// Units that are looked through at most: more than CPython has source files.
 const MOST_UNITS: usize = 4096;
@@ -56,6 +56,9 @@ pub(super) fn run<'a, 'd>(subject: &Subject<'a, 'd>, attempts: &mut Vec<Attempt<
         Some(information) => information.runtime().ok_or(Reason::NoMember),
         None => Err(Reason::NoDebugInformation),
     };
+    if runtime.is_ok() {
+        image.keep_members(RUNTIME, &[]);
+    }
     for way in &WAYS {
         let (first, last) = way.versions;
         let exists = subject.version.is_none_or(|version| {
@@ -68,7 +71,7 @@ pub(super) fn run<'a, 'd>(subject: &Subject<'a, 'd>, attempts: &mut Vec<Attempt<
             way.members
                 .iter()
                 .filter(|members| !members.is_empty())
-                .find_map(|members| runtime.offset(members))
+                .find_map(|members| runtime.offset(members, image))
                 .ok_or(Reason::NoMember)
         });
         let found = offset.and_then(|offset| {
@@ -110,6 +113,7 @@ impl<'d> Information<'d> {
         if data(".debug_info").is_empty() {
             return None;
         }
+        image.keep_debug_information();
         let dwarf = Dwarf::load(|id| Ok::<_, gimli::Error>(data(id.name()))).ok()?;
         Some(Self { dwarf })
     }
@@ -134,7 +138,7 @@ impl<'d> Information<'d> {
             let entry = child.entry();
             if entry.tag() == gimli::DW_TAG_structure_type
                 && entry.attr_value(gimli::DW_AT_declaration).is_none()
-                && self.name(unit, entry).is_some_and(|name| name == RUNTIME)
+                && self.name(unit, entry).is_some_and(|name| name == RUNTIME.as_bytes())
             {
                 return Some(entry.offset());
             }
@@ -150,16 +154,19 @@ impl<'d> Information<'d> {
 
 impl Structure<'_, '_> {
     /// Bytes from the start of the structure to what `members` lead to.
-    fn offset(&self, members: &[&str]) -> Option<u64> {
+    fn offset(&self, members: &[&str], image: &Image<'_>) -> Option<u64> {
         let mut structure = self.offset;
         let mut total = 0_u64;
+        let mut way = Vec::new();
         for (index, member) in members.iter().enumerate() {
             let (offset, member_type) = self.member(structure, member)?;
             total = total.checked_add(offset)?;
+            way.push((*member, offset));
             if index.checked_add(1)? < members.len() {
                 structure = self.without_typedef(member_type?)?;
             }
         }
+        image.keep_members(RUNTIME, &way);
         Some(total)
     }
 

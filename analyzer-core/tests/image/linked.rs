@@ -22,12 +22,16 @@ int main(void) { pthread_key_t key; pthread_key_create(&key, 0); return user(&ke
 #endif
 ";
 
-/// Compiles [`SOURCE`] with the given arguments; `None`, with a printed
-/// reason, where that cannot be done.
 fn compile(name: &str, arguments: &[&str]) -> Option<Vec<u8>> {
+    compile_source(name, SOURCE, arguments)
+}
+
+/// Compiles C code with the given arguments; `None`, with a printed reason,
+/// where that cannot be done.
+pub(crate) fn compile_source(name: &str, code: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let (source, output) = (folder.join(format!("{name}.c")), folder.join(name));
-    fs::write(&source, SOURCE).unwrap();
+    fs::write(&source, code).unwrap();
     let compiled = Command::new("gcc")
         .args(["-O2", "-fno-inline", "-w", "-o"])
         .args([&output, &source])

@@ -5,9 +5,11 @@ use analyzer_core::{
     addr::VirtAddr,
     analyze,
     image::{Image, Range},
-    report::{Arch, ImageKind, Status, TlsSegment},
+    report::{Arch, ImageKind, Outcome, Status, TlsSegment},
     shrink::{ElfBuilder, Permissions, RelocationKind, ShrinkError, SymbolSpec, shrink},
 };
+
+use crate::linked::compile_source;
 
 /// A library of 4 MiB with one getter, its PLT, and a lot that is not of interest.
 fn large() -> ElfBuilder {
@@ -72,7 +74,7 @@ fn a_reproducer_is_small_and_gives_the_same_report() {
 }
 
 /// What is mapped in the large file is mapped in the small one, with the same
-/// permissions, and every byte it holds is the large file's or zero.
+/// permissions, and every byte it holds is the large file's or filler.
 #[test]
 fn memory_stays_where_it_was() {
     let bytes = large().build().unwrap();
@@ -88,7 +90,8 @@ fn memory_stays_where_it_was() {
                 "{address}"
             );
             if let Some(&[byte]) = small.bytes(address, 1) {
-                assert!(byte == 0 || large.bytes(address, 1) == Some(&[byte]), "{address}");
+                let filler = if segment.executable { 0x90 } else { 0 };
+                assert!(byte == filler || large.bytes(address, 1) == Some(&[byte]), "{address}");
             }
         }
     }
@@ -104,6 +107,35 @@ fn a_reproducer_of_a_reproducer_is_the_same() {
     assert_eq!(once.contents.symbols, twice.contents.symbols);
     assert_eq!(once.contents.relocations, twice.contents.relocations);
     assert_eq!(twice.differences, [""; 0]);
+}
+
+#[cfg(feature = "dwarf")]
+const RUNTIME: &str = r"
+typedef struct { int _is_initialized; int _key; } Py_tss_t;
+struct gilstate { void *autoInterpreterState; Py_tss_t autoTSSkey; };
+typedef struct pyruntimestate { long others[9]; struct gilstate gilstate; } _PyRuntimeState;
+_PyRuntimeState _PyRuntime = {{1}};
+__attribute__((noinline)) void *PyThread_tss_get(Py_tss_t *key) { return (void *)(long)key->_key; }
+void *PyGILState_GetThisThreadState(void)
+{
+    return PyThread_tss_get(&_PyRuntime.gilstate.autoTSSkey);
+}
+";
+
+/// What debug information tells goes into the reproducer, and no more of it.
+#[test]
+#[cfg(feature = "dwarf")]
+fn debug_information_is_kept_as_far_as_it_is_used() {
+    let arguments = ["-g", "-shared", "-fPIC", "-Wl,-soname,libpython3.9.so.1.0"];
+    let Some(bytes) = compile_source("debug-information", RUNTIME, &arguments) else { return };
+    let small = shrink(&bytes, &Options::default()).unwrap();
+    assert_eq!(small.differences, [""; 0]);
+    assert_eq!(small.contents.types, ["pyruntimestate.gilstate.autoTSSkey._key"]);
+    let image = Image::parse(&small.bytes).unwrap();
+    assert!(image.section(".debug_info").unwrap().size < 256);
+    let report = analyze(&small.bytes, &Options::default());
+    let told = report.strategies.iter().find(|told| told.name == "dwarf:autoTSSkey").unwrap();
+    assert_eq!(told.outcome, Outcome::Route, "{told:?}");
 }
 
 #[test]
