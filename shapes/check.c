@@ -179,6 +179,24 @@ static void *resolve(void *library, const char *name)
     return function;
 }
 
+#ifndef __GLIBC__
+/* What -finstrument-functions calls; glibc has it. */
+void __cyg_profile_func_enter(void *function, void *caller);
+void __cyg_profile_func_exit(void *function, void *caller);
+
+void __cyg_profile_func_enter(void *function, void *caller)
+{
+    (void)function;
+    (void)caller;
+}
+
+void __cyg_profile_func_exit(void *function, void *caller)
+{
+    (void)function;
+    (void)caller;
+}
+#endif
+
 int main(int argc, char **argv)
 {
     const char *file = NULL;

@@ -191,7 +191,7 @@ impl Workshop {
         if !runner.is_file() {
             let draft = runner.with_extension(format!("{:?}", std::thread::current().id()));
             let mut command = self.command(&self.tools.driver(compiler, arch));
-            command.args(["-std=gnu11", "-O1", "-DSHAPE_CHECK_ALONE"]);
+            command.args(["-std=gnu11", "-O1", "-DSHAPE_CHECK_ALONE", "-rdynamic"]);
             command.arg(self.sources.join("check.c")).arg("-o").arg(&draft);
             if !musl {
                 command.args(["-ldl", "-lpthread"]);

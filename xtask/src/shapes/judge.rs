@@ -130,7 +130,15 @@ fn route_errors(truth: &Truth, route: &Route) -> (Wanted, Vec<String>) {
             }
             (Wanted::Global, errors)
         }
-        Route::ThreadLocal { reaches, model, module_offset, got_slot, tp_offset, .. } => {
+        Route::ThreadLocal {
+            reaches,
+            model,
+            module_offset,
+            got_slot,
+            slot_offset,
+            tp_offset,
+            ..
+        } => {
             let (which, right) = match reaches {
                 Reaches::Owned => (Wanted::Owned, truth.owned),
                 _ => (Wanted::Attached, truth.attached),
@@ -153,7 +161,7 @@ fn route_errors(truth: &Truth, route: &Route) -> (Wanted, Vec<String>) {
                 truth,
                 right,
                 *model,
-                got_slot.map(|slot| slot.0),
+                got_slot.map(|slot| (slot.0, *slot_offset)),
                 *tp_offset,
             ));
             (which, errors)
@@ -167,7 +175,7 @@ fn access_errors(
     truth: &Truth,
     right: ThreadLocal,
     model: TlsModel,
-    slot: Option<u64>,
+    slot: Option<(u64, Option<u64>)>,
     tp_offset: Option<i64>,
 ) -> Vec<String> {
     let mut errors = Vec::new();
@@ -186,15 +194,17 @@ fn access_errors(
     if tp_offset.is_some() && tp_offset != right.tp_offset {
         errors.push(format!("thread-pointer offset {tp_offset:?}, right is {:?}", right.tp_offset));
     }
-    let Some(slot) = slot else {
+    let Some((slot, slot_offset)) = slot else {
         errors.push(format!("{model:?} without a GOT slot"));
         return errors;
     };
     let found = truth.slots.get(&slot).copied();
     let fits = match (model, found) {
+        // The slot may be another variable's, or the whole module's: the
+        // report then says whose, and the code adds the difference.
         (TlsModel::InitialExec, Some(Slot::ThreadPointerOffset(offset)))
-        | (TlsModel::GeneralDynamic, Some(Slot::ModuleAndOffset(offset)))
-        | (TlsModel::Descriptor, Some(Slot::Descriptor(offset))) => offset == right.offset,
+        | (TlsModel::Descriptor, Some(Slot::Descriptor(offset))) => Some(offset) == slot_offset,
+        (TlsModel::GeneralDynamic, Some(Slot::ModuleAndOffset(offset))) => offset == right.offset,
         // The second word is the variable's offset less what the code adds.
         (TlsModel::LocalDynamic, Some(Slot::ModuleAndOffset(_))) => true,
         // A program's own variable: the linker fills the word, without a relocation.

@@ -219,11 +219,16 @@ impl Shape {
             // and musl has no `mcount`.
             Prologue::Fentry => !self.is_musl() && !self.is_zig() && self.kind != Kind::StaticPie,
             Prologue::Patchable => !self.is_zig(),
-            // Needs libgcc's `__morestack`, and gold to adjust calls of other code.
+            // Needs libgcc's `__morestack`, and gold to adjust calls of other code,
+            // which does not know what gcc makes of it for size.
             Prologue::SplitStack => {
-                x86 && !self.is_clang() && !self.is_musl() && self.linker == Linker::Gold
+                x86 && !self.is_clang()
+                    && !self.is_musl()
+                    && self.linker == Linker::Gold
+                    && self.opt != Opt::Os
             }
-            Prologue::Thunks => x86 && !self.is_zig(),
+            // gcc refuses them together with branch protection.
+            Prologue::Thunks => x86 && !self.is_zig() && self.extra != Extra::ProtectedPlt,
             Prologue::MediumModel => x86 && !self.is_zig(),
             Prologue::LargeModel => {
                 !self.is_zig()
@@ -234,7 +239,8 @@ impl Shape {
                 !x86 && !self.is_zig()
                     && plain_tls
                     && !self.is_static()
-                    && self.linker != Linker::Gold
+                    // The others do not know the relocation of its GOT loads.
+                    && self.linker == Linker::Bfd
             }
             Prologue::StackClash => !self.is_zig(),
             _ => true,

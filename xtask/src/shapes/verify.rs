@@ -1,14 +1,14 @@
 //! Checks the truths themselves, by running the shape: its code and the
 //! addresses we hold for right have to lead to the same thread states.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use super::build::{Built, Workshop};
-use super::factors::{Arch, Extra, Linker, Prologue};
+use super::factors::{Arch, Extra, Linker, Prologue, Tls};
 use super::shape::Shape;
 use super::tools::Tools;
 use super::truth::Truth;
@@ -39,10 +39,12 @@ pub(crate) fn verify(
         return Ok(Verified::NotRun(reason));
     }
     let mut command = if shape.is_program() {
-        emulated(shape.arch, &built.object)
+        emulated(shape.arch, &built.object, None)
     } else {
         let runner = workshop.runner(shape.arch, shape.is_musl())?;
-        let mut command = emulated(shape.arch, &runner);
+        // Initial-exec variables have room for certain only at the start.
+        let early = matches!(shape.tls, Tls::InitialExec | Tls::AllInitialExec);
+        let mut command = emulated(shape.arch, &runner, early.then_some(&built.object));
         command.arg("--library").arg(&built.object);
         command
     };
@@ -88,12 +90,21 @@ fn marks_relative_relocations(shape: &Shape) -> bool {
     }
 }
 
-fn emulated(arch: Arch, program: &Path) -> Command {
+fn emulated(arch: Arch, program: &Path, preload: Option<&PathBuf>) -> Command {
+    let preload = preload.map(|library| format!("LD_PRELOAD={}", library.display()));
     match arch {
-        Arch::X86_64 => shell::command(program),
+        Arch::X86_64 => {
+            let mut command = shell::command("env");
+            command.args(preload).arg(program);
+            command
+        }
         Arch::Aarch64 => {
             let mut command = shell::command("qemu-aarch64-static");
-            command.args(["-L", "/usr/aarch64-linux-gnu"]).arg(program);
+            command.args(["-L", "/usr/aarch64-linux-gnu"]);
+            if let Some(preload) = preload {
+                command.args(["-E", &preload]);
+            }
+            command.arg(program);
             command
         }
     }
