@@ -96,7 +96,6 @@ impl Session {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
         self.program.follow_processes()?;
-        let (began, began_wall, began_monotonic) = (Instant::now(), SystemTime::now(), monotonic());
         for &pid in &arguments.pid {
             self.processes.add(pid, true, &mut self.program)?;
         }
@@ -105,12 +104,14 @@ impl Session {
             self.survey()?;
         }
         self.program.start(arguments.rate, arguments.event)?;
+        let (began, began_wall, began_monotonic) = (Instant::now(), SystemTime::now(), monotonic());
         let mut child = self.spawn(arguments)?;
         let mut progress = Progress::new(began);
         let mut next_survey = began + SURVEY;
         while !interrupted.load(Ordering::Relaxed) {
             let now = Instant::now();
             if arguments.duration.is_some_and(|duration| now - began >= duration)
+                || arguments.samples.is_some_and(|number| self.collector.samples.len() >= number)
                 || has_ended(&mut child)?
                 || self.nobody_left(arguments)
             {
