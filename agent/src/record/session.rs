@@ -58,13 +58,15 @@ impl Recording {
 /// Records as the arguments say.
 pub(super) fn record(arguments: &Arguments) -> Result<Recording> {
     errors::check()?;
-    raise_descriptor_limit();
+    if arguments.all {
+        raise_descriptor_limit();
+    }
     let ring_bytes = arguments.buffer << 20;
     let kernel = kernel::facts(ring_bytes / 4, arguments.all)?;
     let mut session = Session {
         program: Program::load(&object(arguments)?, &kernel, ring_bytes)?,
         collector: Collector::default(),
-        processes: Processes { all: arguments.all, ..Processes::default() },
+        processes: Processes::new(arguments.all),
         outdated: 0,
         unknown_events: 0,
     };
@@ -244,11 +246,17 @@ impl Session {
             let next = processes.len();
             let process = *by_incarnation.entry(thread.incarnation).or_insert_with(|| {
                 processes.push(self.processes.incarnation(thread.incarnation).map_or_else(
-                    || Process { pid: thread.tid, name: name.clone(), version: String::new() },
+                    || Process {
+                        pid: thread.tid,
+                        name: name.clone(),
+                        version: String::new(),
+                        path: String::new(),
+                    },
                     |known| Process {
                         pid: known.pid,
                         name: known.name.clone(),
                         version: known.version.clone(),
+                        path: known.path.clone(),
                     },
                 ));
                 next

@@ -68,7 +68,7 @@ const LONGEST_PAUSE_UNASKED: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     /// The program tells of every process, so none has to be followed by name.
-    pub(crate) all: bool,
+    all: bool,
     builds: Builds,
     incarnations: HashMap<u64, Incarnation>,
     watched: HashMap<Pid, Watch>,
@@ -81,6 +81,11 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
+    /// None yet. `all` if the program tells of every process.
+    pub(crate) fn new(all: bool) -> Self {
+        Self { all, ..Self::default() }
+    }
+
     /// Samples a process, or watches it until it can be sampled. `asked_for`
     /// if the user named it or its ancestor.
     ///
