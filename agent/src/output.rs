@@ -5,6 +5,7 @@ mod firefox;
 mod label;
 mod pprof;
 mod speedscope;
+mod summary;
 mod svg;
 mod text;
 
@@ -30,6 +31,8 @@ pub(crate) enum Format {
     Firefox,
     /// Every sample with its states and its stack
     Text,
+    /// Functions by their share of time
+    Summary,
 }
 
 /// Formats by the end of a file's name; the first that fits counts.
@@ -42,6 +45,7 @@ const EXTENSIONS: &[(&str, Format)] = &[
     (".svg", Format::Svg),
     (".folded", Format::Collapsed),
     (".collapsed", Format::Collapsed),
+    (".summary.txt", Format::Summary),
     (".txt", Format::Text),
 ];
 
@@ -99,6 +103,7 @@ pub(crate) fn write(
         Format::Pprof => pprof::write(profile, style, out),
         Format::Firefox => firefox::write(profile, style, out),
         Format::Text => text::write(profile, style, out),
+        Format::Summary => summary::write(profile, style, out),
     }
 }
 

@@ -63,6 +63,8 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// Python's version.
     pub(crate) version: String,
+    /// The image with the runtime.
+    pub(crate) path: String,
 }
 
 /// A thread.

@@ -1,15 +1,20 @@
-//! `cargo xtask demo`: what Keyhole says about the Pythons of this machine.
+//! `cargo xtask demo`: what Keyhole says about the Pythons of this machine,
+//! and a flame graph of one of them at work.
+
+mod profile;
 
 use anyhow::{Result, bail};
 
 use crate::python;
 use crate::shell::{self, cargo};
 
-/// Builds `keyhole`, inspects every Python found, and prints the verdicts.
+/// Builds `keyhole`, inspects every Python found, prints the verdicts, and
+/// samples a program.
 ///
 /// # Errors
 /// The build fails, or there is no Python here.
 pub(crate) fn run(_: &[String]) -> Result<()> {
+    let sampling = profile::prepare();
     shell::run(cargo().args(["build", "--release", "--package", "agent", "--bin", "keyhole"]))?;
     println!("looking for Pythons in PATH, library folders, pyenv and running processes");
     let files = python::all();
@@ -31,5 +36,5 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     } else {
         println!("The same in a browser: cargo xtask web builds the page into target/site");
     }
-    Ok(())
+    profile::run(sampling)
 }

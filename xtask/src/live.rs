@@ -5,7 +5,7 @@
 //! `target/live`; x86-64 roots are entered with `chroot`, aarch64 ones run in
 //! `qemu-aarch64`. Arguments choose roots by name, for instance `forky-arm64`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
@@ -60,6 +60,30 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             .env("KEYHOLE_ROOTS", std::env::join_paths(&native)?)
             .env("KEYHOLE_AARCH64_ROOTS", std::env::join_paths(&aarch64)?),
     )
+}
+
+/// The Pythons of this architecture in their roots, which are made where they
+/// are missing: root folder, and program as seen inside.
+///
+/// # Errors
+/// A root cannot be made.
+pub(crate) fn native_pythons() -> Result<Vec<(PathBuf, String)>> {
+    let folder = shell::root().join("target/live");
+    let mut pythons = Vec::new();
+    for (suite, arch, versions) in ROOTS {
+        if arch == "amd64" && cfg!(target_arch = "x86_64")
+            || arch == "arm64" && cfg!(target_arch = "aarch64")
+        {
+            let name = format!("{suite}-{arch}");
+            let root = folder.join(&name);
+            make(&folder, suite, arch, versions, &root)
+                .with_context(|| format!("cannot make a root of {name}"))?;
+            for version in versions {
+                pythons.push((root.clone(), format!("/usr/bin/python{version}")));
+            }
+        }
+    }
+    Ok(pythons)
 }
 
 /// Unpacks the Pythons and what they depend on into `root`.

@@ -13,7 +13,9 @@ mod e2e;
 mod ebpf;
 mod fuzz;
 mod live;
+mod matrix;
 mod node;
+mod overhead;
 mod python;
 mod setup;
 mod shapes;
@@ -59,6 +61,7 @@ const TASKS: &[Task] = &[
         help: "check reports against running Pythons of other suites and of aarch64",
         run: live::run,
     },
+    Task { name: "overhead", help: "measure what sampling costs", run: overhead::run },
     Task {
         name: "setup",
         help: "get the compilers for wasm, BPF and bare targets",

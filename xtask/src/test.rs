@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use crate::shapes;
 use crate::shell::{self, cargo};
 use crate::steps::{self, Step, Tally};
-use crate::{e2e, tidy, toolchain};
+use crate::{e2e, ebpf, matrix, tidy, toolchain};
 
 /// The steps, in order. Another task's check is one more line.
 const STEPS: &[Step] = &[
@@ -27,11 +27,14 @@ const NAMED: &[Step] = &[
 ];
 
 /// Runs the steps, or those whose name contains one of the arguments, of
-/// [`NAMED`] too.
+/// [`NAMED`] too; with `--matrix` samples the Pythons of other suites instead.
 ///
 /// # Errors
 /// A step failed, or no step has such a name.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if arguments.iter().any(|word| word == "--matrix") {
+        return matrix::run();
+    }
     let chosen: Vec<Step> = if arguments.is_empty() {
         STEPS.to_vec()
     } else {
@@ -68,6 +71,10 @@ fn clippy(_: &mut Tally) -> Result<()> {
 }
 
 fn tests(tally: &mut Tally) -> Result<()> {
+    // The tests that sample need the program, and root.
+    if toolchain::is_root() {
+        ebpf::build()?;
+    }
     shell::run_lines(cargo().args(["test", "--no-fail-fast"]), |line| tally.add_line(line))
 }
 

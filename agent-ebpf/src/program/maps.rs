@@ -41,6 +41,13 @@ pub(super) fn kernel() -> Kernel {
     unsafe { core::ptr::read_volatile(&raw const KERNEL) }
 }
 
+/// [`Kernel::wake_bytes`], without the rest.
+#[inline(always)]
+pub(super) fn wake_bytes() -> u64 {
+    // SAFETY: as in `kernel`.
+    u64::from(unsafe { core::ptr::read_volatile(&raw const KERNEL.wake_bytes) })
+}
+
 /// Configured processes, by process id in the agent's namespace.
 #[map]
 pub(super) static TARGETS: HashMap<u32, Target> = HashMap::with_max_entries(PROCESSES, 0);

@@ -9,7 +9,7 @@ use agent_ebpf::{
 use aya_ebpf::{EbpfContext, helpers::generated::bpf_ringbuf_output};
 
 use super::{
-    maps::{EVENTS, PROGRAM_COPY, PROGRAMS, Scratch, count, count_many, kernel},
+    maps::{EVENTS, PROGRAM_COPY, PROGRAMS, Scratch, count, count_many, wake_bytes},
     memory,
 };
 
@@ -24,7 +24,7 @@ const AVAILABLE_DATA: u64 = 0;
 /// only woken when much is waiting.
 #[inline(always)]
 pub(super) fn flags() -> u64 {
-    if EVENTS.query(AVAILABLE_DATA) > u64::from(kernel().wake_bytes) {
+    if EVENTS.query(AVAILABLE_DATA) > wake_bytes() {
         FORCE_WAKEUP
     } else {
         NO_WAKEUP

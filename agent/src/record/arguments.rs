@@ -1,6 +1,10 @@
 //! The arguments of `keyhole record`.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use agent_ebpf::status::{GilState, StackStatus, ThreadStateMatch};
 use anyhow::{Result, bail};
@@ -46,9 +50,13 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// File to write; its extension chooses the format
+    /// End after this many samples, if that is earlier
+    #[arg(short = 'n', long, value_name = "NUMBER")]
+    pub(crate) samples: Option<usize>,
+
+    /// File to write; its extension chooses the format; may be repeated
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
 
     /// Format, if not by the extension
     #[arg(short, long)]
@@ -92,15 +100,21 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The format that was asked for.
+    /// What to write, and where; `None` is standard output.
     ///
     /// # Errors
-    /// The extension names none.
-    pub(crate) fn format(&self) -> Result<Format> {
+    /// An extension names no format.
+    pub(crate) fn outputs(&self) -> Result<Vec<(Format, Option<&Path>)>> {
+        if self.output.is_empty() {
+            return Ok(vec![(self.format.unwrap_or(Format::Collapsed), None)]);
+        }
+        self.output.iter().map(|path| Ok((self.format_of(path)?, Some(path.as_path())))).collect()
+    }
+
+    fn format_of(&self, path: &Path) -> Result<Format> {
         if let Some(format) = self.format {
             return Ok(format);
         }
-        let Some(path) = &self.output else { return Ok(Format::Collapsed) };
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         if let Some(format) = Format::of_file_name(&name) {
             return Ok(format);

@@ -13,7 +13,10 @@ use std::{
 
 use agent_ebpf::counter::Counter;
 use anyhow::{Context, Result, bail};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Resource, getrlimit, setrlimit},
+};
 
 use super::{Arguments, errors, progress::Progress};
 use crate::{
@@ -55,16 +58,27 @@ impl Recording {
 /// Records as the arguments say.
 pub(super) fn record(arguments: &Arguments) -> Result<Recording> {
     errors::check()?;
+    if arguments.all {
+        raise_descriptor_limit();
+    }
     let ring_bytes = arguments.buffer << 20;
     let kernel = kernel::facts(ring_bytes / 4, arguments.all)?;
     let mut session = Session {
         program: Program::load(&object(arguments)?, &kernel, ring_bytes)?,
         collector: Collector::default(),
-        processes: Processes::default(),
+        processes: Processes::new(arguments.all),
         outdated: 0,
         unknown_events: 0,
     };
     session.run(arguments)
+}
+
+/// Every sampled process takes a descriptor, and the usual limit is 1024.
+fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With the limit as it is, the names of some processes may be lost.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// The program that was built in, or the one that was named.
@@ -93,10 +107,11 @@ impl Session {
     fn run(&mut self, arguments: &Arguments) -> Result<Recording> {
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            // The second one ends us at once.
+            signal_hook::flag::register_conditional_shutdown(signal, 2, Arc::clone(&interrupted))?;
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
         self.program.follow_processes()?;
-        let (began, began_wall, began_monotonic) = (Instant::now(), SystemTime::now(), monotonic());
         for &pid in &arguments.pid {
             self.processes.add(pid, true, &mut self.program)?;
         }
@@ -105,12 +120,15 @@ impl Session {
             self.survey()?;
         }
         self.program.start(arguments.rate, arguments.event)?;
+        let (began, began_wall, began_monotonic) = (Instant::now(), SystemTime::now(), monotonic());
         let mut child = self.spawn(arguments)?;
+        let command = child.as_ref().map(Child::id);
         let mut progress = Progress::new(began);
         let mut next_survey = began + SURVEY;
         while !interrupted.load(Ordering::Relaxed) {
             let now = Instant::now();
             if arguments.duration.is_some_and(|duration| now - began >= duration)
+                || arguments.samples.is_some_and(|number| self.collector.samples.len() >= number)
                 || has_ended(&mut child)?
                 || self.nobody_left(arguments)
             {
@@ -135,7 +153,8 @@ impl Session {
         let length = monotonic().saturating_sub(began_monotonic);
         self.turn(Instant::now() + PATIENCE)?;
         progress.clear();
-        let frame = Frame { rate: arguments.rate, began: began_wall, began_monotonic, length };
+        let frame =
+            Frame { rate: arguments.rate, began: began_wall, began_monotonic, length, command };
         Ok(self.finish(&frame))
     }
 
@@ -227,11 +246,17 @@ impl Session {
             let next = processes.len();
             let process = *by_incarnation.entry(thread.incarnation).or_insert_with(|| {
                 processes.push(self.processes.incarnation(thread.incarnation).map_or_else(
-                    || Process { pid: thread.tid, name: name.clone(), version: String::new() },
+                    || Process {
+                        pid: thread.tid,
+                        name: name.clone(),
+                        version: String::new(),
+                        path: String::new(),
+                    },
                     |known| Process {
                         pid: known.pid,
                         name: known.name.clone(),
                         version: known.version.clone(),
+                        path: known.path.clone(),
                     },
                 ));
                 next
@@ -264,9 +289,16 @@ impl Session {
             .iter()
             .map(|(pid, obstacle)| (*pid, obstacle.to_string()))
             .collect();
-        refused.extend(self.processes.waiting().map(|pid| {
+        let waiting = self.processes.waiting().filter(|&pid| Some(pid) != frame.command);
+        refused.extend(waiting.map(|pid| {
             (pid, "no Python runtime was mapped in it while it was recorded".to_owned())
         }));
+        if let Some(command) = frame.command
+            && self.processes.sampled() == 0
+            && refused.is_empty()
+        {
+            refused.push((command, "neither it nor a child of it ran a Python".to_owned()));
+        }
         Recording {
             profile: Profile {
                 rate: frame.rate,
@@ -293,6 +325,8 @@ struct Frame {
     began: SystemTime,
     began_monotonic: u64,
     length: u64,
+    /// The command that was run.
+    command: Option<Pid>,
 }
 
 fn has_ended(child: &mut Option<Child>) -> Result<bool> {

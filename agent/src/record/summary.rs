@@ -31,7 +31,7 @@ pub(super) fn print(
     if selected.samples.len() != profile.samples.len() {
         writeln!(out, "{} of them are in the profile", selected.samples.len())?;
     }
-    if let Some(path) = &arguments.output {
+    for path in &arguments.output {
         writeln!(out, "written to {}", path.display())?;
     }
     for (counter, value) in &profile.counters {
@@ -40,7 +40,11 @@ pub(super) fn print(
         }
     }
     if profile.outdated != 0 {
-        writeln!(out, "samples of programs that had just been replaced: {}", profile.outdated)?;
+        writeln!(
+            out,
+            "samples of programs that had just ended or been replaced: {}",
+            profile.outdated
+        )?;
     }
     for note in &recording.notes {
         writeln!(out, "note: {note}")?;

@@ -67,6 +67,8 @@ const LONGEST_PAUSE_UNASKED: Duration = Duration::from_secs(5);
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
+    /// The program tells of every process, so none has to be followed by name.
+    all: bool,
     builds: Builds,
     incarnations: HashMap<u64, Incarnation>,
     watched: HashMap<Pid, Watch>,
@@ -79,13 +81,20 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
+    /// None yet. `all` if the program tells of every process.
+    pub(crate) fn new(all: bool) -> Self {
+        Self { all, ..Self::default() }
+    }
+
     /// Samples a process, or watches it until it can be sampled. `asked_for`
     /// if the user named it or its ancestor.
     ///
     /// # Errors
     /// The program's maps are full.
     pub(crate) fn add(&mut self, pid: Pid, asked_for: bool, program: &mut Program) -> Result<()> {
-        program.follow(pid)?;
+        if !self.all {
+            program.follow(pid)?;
+        }
         let watch = Watch { next: Instant::now(), pause: SHORTEST_PAUSE, asked_for };
         self.watched.insert(pid, watch);
         self.look(pid, program)
@@ -214,7 +223,10 @@ impl Processes {
                 ended: None,
             },
         );
-        program.configure(pid, &target)
+        if let Err(error) = program.configure(pid, &target) {
+            self.refused.push((pid, Obstacle::Failed(format!("{error:#}"))));
+        }
+        Ok(())
     }
 
     /// Acts on a notice.

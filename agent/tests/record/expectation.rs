@@ -46,6 +46,9 @@ impl Expectation {
                 })
             };
             if let Some(rest) = text.strip_prefix("def ") {
+                // The definition itself runs in the function around it.
+                let around = open.last().map_or("<module>", |(_, name)| name).to_owned();
+                functions.entry(around).or_default().lines.insert(number);
                 let name = rest.split('(').next().unwrap_or_default().to_owned();
                 let function = functions.entry(name.clone()).or_default();
                 let shown = after("# shown as");

@@ -66,13 +66,18 @@ impl Recording {
     }
 }
 
-/// Runs `keyhole record --format text` with these arguments.
+/// Runs `keyhole record --format text` with these arguments. With `-p` it ends
+/// after 600 samples or as many as `-n` says; a busy machine may need long for them.
 pub(crate) fn record(arguments: &[&str]) -> Recording {
-    let output = Command::new(env!("CARGO_BIN_EXE_keyhole"))
-        .args(["record", "--format", "text", "--native-threads"])
-        .args(arguments)
-        .output()
-        .expect("keyhole runs");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keyhole"));
+    command.args(["record", "--format", "text", "--native-threads"]);
+    if arguments.contains(&"-p") {
+        command.args(["-r", "4999", "-d", "60s"]);
+        if !arguments.contains(&"-n") {
+            command.args(["-n", "600"]);
+        }
+    }
+    let output = command.args(arguments).output().expect("keyhole runs");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {errors}");
     parse(&String::from_utf8_lossy(&output.stdout), errors)

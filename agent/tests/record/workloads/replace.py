@@ -1,12 +1,11 @@
 import os
 import sys
-import time
 
 
 def before():
-    end = time.time() + 1.5
+    end = os.times()[0] + 0.15
     x = 0
-    while time.time() < end:
+    while os.times()[0] < end:
         x = (x + 1) % 1000003
 
 
