@@ -5,6 +5,8 @@
 //! asked and answered ([`session`]) and shows it ([`view`]). Every fact on
 //! the page is read from the report; nothing is analyzed here.
 
+#![allow(unreachable_pub, reason = "the component macro writes public types")]
+
 mod analysis;
 mod browser;
 mod compare;

@@ -3,11 +3,25 @@
 //! never sent to a server. The form is kept readable for ever; a new one
 //! gets a new number.
 
-use js_sys::{ArrayBuffer, Uint8Array};
-use wasm_bindgen::{JsCast, JsValue};
+use js_sys::Uint8Array;
+use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Blob, CompressionFormat, CompressionStream, DecompressionStream, Response};
+use web_sys::{Blob, Response};
 
+// web-sys counts these as unstable, which would have to be switched on for
+// the whole build.
+#[wasm_bindgen]
+extern "C" {
+    type CompressionStream;
+    #[wasm_bindgen(constructor, catch)]
+    fn new(format: &str) -> Result<CompressionStream, JsValue>;
+
+    type DecompressionStream;
+    #[wasm_bindgen(constructor, catch)]
+    fn new(format: &str) -> Result<DecompressionStream, JsValue>;
+}
+
+const FORMAT: &str = "deflate-raw";
 const PREFIX: &str = "#report=1.";
 
 /// Longest link offered, in characters: longer ones break in chat and mail.
@@ -22,7 +36,7 @@ const UNFOLDED: usize = 8 << 20;
 /// # Errors
 /// The browser cannot compress.
 pub(crate) async fn fragment(json: &str) -> Result<String, JsValue> {
-    let stream = CompressionStream::new(CompressionFormat::DeflateRaw)?;
+    let stream = CompressionStream::new(FORMAT)?;
     let text = Blob::new_with_str_sequence(&js_sys::Array::of1(&json.into()))?;
     let packed = text.stream().pipe_through(stream.unchecked_ref());
     let buffer =
@@ -45,7 +59,7 @@ pub(crate) async fn unfold(fragment: &str) -> Option<Result<String, String>> {
 
 async fn inflate(packed: &[u8]) -> Result<String, String> {
     let broken = |_: JsValue| "it is damaged".to_owned();
-    let stream = DecompressionStream::new(CompressionFormat::DeflateRaw).map_err(broken)?;
+    let stream = DecompressionStream::new(FORMAT).map_err(broken)?;
     let blob = Blob::new_with_u8_array_sequence(&js_sys::Array::of1(&Uint8Array::from(packed)))
         .map_err(broken)?;
     let unpacked = blob.stream().pipe_through(stream.unchecked_ref());

@@ -34,7 +34,6 @@ struct Pointing {
     hovered: RwSignal<Option<usize>>,
     /// The steps behind it, itself included.
     lit: Memo<Vec<usize>>,
-    bytes: RwSignal<bool>,
 }
 
 /// The section: one tab per strategy that read code.
@@ -137,7 +136,7 @@ fn Trace(
         let step = hovered.get().unwrap_or_else(|| spot.step.get());
         lineage::ancestry(&behind.report.strategies[strategy].trace, step)
     });
-    let pointing = Pointing { step: spot.step, hovered, lit, bytes };
+    let pointing = Pointing { step: spot.step, hovered, lit };
     provide_context(pointing);
 
     let marked: Vec<usize> = analyzed

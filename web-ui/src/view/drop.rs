@@ -58,7 +58,7 @@ pub(super) fn DropZone() -> impl IntoView {
                         <input
                             node_ref=folder_input
                             type="file"
-                            webkitdirectory
+                            prop:webkitdirectory=true
                             on:change=move |event| chosen(&event)
                         />
                     </label>
