@@ -24,11 +24,7 @@ const AVAILABLE_DATA: u64 = 0;
 /// only woken when much is waiting.
 #[inline(always)]
 pub(super) fn flags() -> u64 {
-    if EVENTS.query(AVAILABLE_DATA) > wake_bytes() {
-        FORCE_WAKEUP
-    } else {
-        NO_WAKEUP
-    }
+    if EVENTS.query(AVAILABLE_DATA) > wake_bytes() { FORCE_WAKEUP } else { NO_WAKEUP }
 }
 
 /// Sends an event of `size` bytes; the verifier proves that they are there.

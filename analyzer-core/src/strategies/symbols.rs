@@ -14,7 +14,8 @@ use crate::{
 
 /// Variables of versions before 3.7 (`Python/pystate.c`).
 ///
-/// `autoTLSkey` is a key from 3.3; in 2.7 it is an index into a list.
+/// `autoTLSkey` is a key from 3.3; in 2.7 it is an index into a list, so that
+/// it tells nothing where the version is not known.
 const STATICS: [&str; 2] = ["autoTLSkey", "_PyThreadState_Current"];
 
 /// Thread-local variables of 3.12 and later (`Python/pystate.c`), and what
@@ -30,10 +31,11 @@ pub(super) fn run<'a, 'd>(subject: &Subject<'a, 'd>, attempts: &mut Vec<Attempt<
     } else {
         image.variables(SymbolKind::Object, &STATICS).map(|found| found.ok_or(Reason::NoSymbol))
     };
-    let key = match key {
-        Ok(_) if version.is_some_and(|version| version.major == 2) => Err(Reason::KeyList),
-        key => key,
-    };
+    let key = key.and_then(|symbol| match version.map(|version| version.major) {
+        None => Err(Reason::VersionUnknown),
+        Some(2) => Err(Reason::KeyList),
+        Some(_) => Ok(symbol),
+    });
     let [key_name, holder_name] = STATICS;
     attempts.push(attempt(key_name, key, |symbol| Finding::Key { address: symbol.address }));
     attempts.push(attempt(holder_name, holder, |symbol| Finding::Global {
@@ -82,5 +84,45 @@ fn variable(subject: &Subject<'_, '_>, module_offset: u64) -> TlsVariable {
         got_slot: None,
         slot_offset: None,
         tp_offset,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use crate::{
+        Options,
+        addr::VirtAddr,
+        analyze,
+        report::{Arch, ImageKind, Route},
+        shrink::{ElfBuilder, Permissions, SymbolSpec},
+    };
+
+    /// A debug file of a version before 3.7 says nowhere which one it is.
+    #[test]
+    fn a_key_of_an_unknown_version_may_be_an_index_of_2_7() {
+        let data = VirtAddr(0x20_0000);
+        let mut file = ElfBuilder::new(Arch::X86_64, ImageKind::Shared);
+        file.map(data, 0x1000, Permissions::DATA).symbol_table();
+        for (index, name) in (0..).zip(super::STATICS) {
+            let at = VirtAddr(data.0 + 8 * index);
+            file.static_symbol(SymbolSpec::object(name, at, 8).local());
+        }
+        let getter = SymbolSpec::function("PyGILState_GetThisThreadState", VirtAddr(0x1000), 0x20);
+        file.static_symbol(getter);
+        let report = analyze(&file.build().expect("a file"), &Options::default());
+        let reason = |name: &str| {
+            let strategy = report.strategies.iter().find(|told| told.name == name);
+            strategy.expect("the strategy was tried").reason.as_deref()
+        };
+        assert_eq!(reason("symbol:autoTLSkey"), Some("version-unknown"));
+        assert_eq!(reason("symbol:_PyThreadState_Current"), None);
+        let keys: Vec<&Route> = report
+            .routes
+            .iter()
+            .filter(|route| matches!(route, Route::PthreadKey { .. }))
+            .collect();
+        assert!(keys.is_empty(), "{keys:?}");
     }
 }
