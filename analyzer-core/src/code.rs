@@ -12,6 +12,7 @@ pub(crate) mod x86_64;
 
 pub use abi::{Abi, abi, reg_name};
 pub use lifter::Lifter;
+pub(crate) use x86_64::retpoline::seen_through as retpoline;
 
 use crate::addr::VirtAddr;
 use crate::report::Arch;

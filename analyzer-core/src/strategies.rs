@@ -41,7 +41,7 @@ pub struct Subject<'a, 'd> {
     /// The file's debug information, where it is in a file of its own.
     pub debug: Option<&'a Image<'d>>,
     /// The functions whose calls mean something.
-    pub callees: Callees,
+    pub callees: Callees<'a, 'd>,
     /// Whether explorations are recorded.
     pub trace: bool,
     /// Whether debug information is read, if the crate is built for that.
@@ -218,6 +218,10 @@ impl<'a, 'd> Subject<'a, 'd> {
     /// Holds a finding against what the file itself says about the address.
     fn plausible(&self, finding: Finding) -> Result<Finding, Reason> {
         match finding {
+            // Whatever key was found in its code is not Python's.
+            Finding::Key { .. } if self.version.is_some_and(|version| version.major == 2) => {
+                return Err(Reason::KeyList);
+            }
             Finding::Key { address } => self.plausible_word(address, 4)?,
             Finding::Global { address, .. } => self.plausible_word(address, 8)?,
             Finding::ThreadLocal { variable, .. } => {

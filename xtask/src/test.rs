@@ -13,15 +13,14 @@ const STEPS: &[Step] = &[
     Step { name: "formatting", run: formatting },
     Step { name: "clippy", run: clippy },
     Step { name: "tests", run: tests },
+    Step { name: "shapes", run: shapes::reduced },
     Step { name: "no std in analyzer-core", run: no_std },
     Step { name: "documentation", run: documentation },
 ];
 
-/// Steps that run only when they are named (`cargo xtask test page`,
-/// `cargo xtask test shapes`): they need a browser, compilers for WebAssembly,
-/// or many other compilers.
+/// Steps that run only when they are named (`cargo xtask test page`): they
+/// need a browser and compilers for WebAssembly.
 const NAMED: &[Step] = &[
-    Step { name: "shapes", run: shapes::reduced },
     Step { name: "page: lints and unit tests", run: page_units },
     Step { name: "page and npm package in Node and Chromium", run: page_whole },
 ];

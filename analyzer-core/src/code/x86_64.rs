@@ -10,6 +10,7 @@ mod data;
 mod fallback;
 mod flow;
 mod operand;
+pub(crate) mod retpoline;
 mod vector;
 
 use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction};

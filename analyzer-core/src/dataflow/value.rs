@@ -50,6 +50,14 @@ impl Value {
         (self.term == TermId::NUMBER).then_some(self.offset)
     }
 
+    /// Whether an access to this address ends the program: the first page is
+    /// never mapped (Linux, `vm.mmap_min_addr`).
+    #[must_use]
+    pub(super) fn is_null(self) -> bool {
+        const PAGE: u64 = 4096;
+        self.as_number().is_some_and(|number| number < PAGE)
+    }
+
     /// The term; [`TermId::NUMBER`] for a plain number.
     ///
     /// Returns `None` for an unknown value.
@@ -421,8 +429,8 @@ impl Terms {
             return Value::UNKNOWN;
         }
         match (self.of(left), self.of(right)) {
-            (Some(Term::Either(a, b)), _) if left.offset == 0 && (a == right || b == right) => left,
-            (_, Some(Term::Either(a, b))) if right.offset == 0 && (a == left || b == left) => right,
+            (Some(Term::Either(..)), _) if self.alternatives(left).any(|of| of == right) => left,
+            (_, Some(Term::Either(..))) if self.alternatives(right).any(|of| of == left) => right,
             (Some(Term::Either(..)), _) | (_, Some(Term::Either(..))) => Value::UNKNOWN,
             _ => self.value(Term::Either(left, right)),
         }
@@ -435,6 +443,17 @@ impl Terms {
             _ => (value, None),
         };
         core::iter::once(first).chain(second)
+    }
+
+    /// The address meant where an access may be through a null pointer, or
+    /// through one that is not: the first would end the program.
+    #[must_use]
+    pub(super) fn not_null(&self, address: Value) -> Value {
+        let mut valid = self.alternatives(address).filter(|value| !value.is_null());
+        match (valid.next(), valid.next()) {
+            (Some(only), None) => only,
+            _ => address,
+        }
     }
 
     /// The link-time address `value` is, if it is one: an address that moves

@@ -20,6 +20,10 @@ pub(super) enum Known {
     Instrumentation,
     /// Does not return.
     NoReturn,
+    /// Gives a function memory for its frame from elsewhere, or null for none.
+    FakeStack,
+    /// The run-time library of a sanitizer: of no interest.
+    Sanitizer,
     /// Anything else.
     Other,
 }
@@ -40,7 +44,11 @@ const NAMES: &[(&str, Known)] = &[
     ("__assert_fail", Known::NoReturn),
     ("__stack_chk_fail", Known::NoReturn),
     ("__asan_report_*", Known::NoReturn),
-    ("__asan_handle_no_return", Known::Other),
+    ("__asan_stack_malloc_*", Known::FakeStack),
+    ("__asan_*", Known::Sanitizer),
+    ("__tsan_*", Known::Sanitizer),
+    ("__ubsan_*", Known::Sanitizer),
+    ("__sanitizer_*", Known::Sanitizer),
     ("Py_FatalError", Known::NoReturn),
     ("_Py_FatalErrorFunc", Known::NoReturn),
     ("_Py_FatalErrorFormat", Known::NoReturn),
@@ -67,21 +75,28 @@ pub fn is_instrumentation(name: &str) -> bool {
     NAMES.contains(&(name, Known::Instrumentation))
 }
 
+/// What a sanitizer's run-time library that is linked into an image defines.
+const SANITIZERS: [&str; 2] = ["__asan_init", "__tsan_init"];
+
 /// Tells what calls mean in one image.
 #[derive(Clone, Copy, Debug)]
-pub struct Callees {
+pub struct Callees<'a, 'd> {
     addresses: [Option<VirtAddr>; BY_ADDRESS.len()],
+    /// The image, where it holds a sanitizer, whose functions are many: the
+    /// name of every callee is then looked up.
+    sanitized: Option<&'a Image<'d>>,
 }
 
-impl Callees {
+impl<'a, 'd> Callees<'a, 'd> {
     /// Looks the functions up in `image`.
     #[must_use]
-    pub fn of(image: &Image<'_>) -> Self {
+    pub fn of(image: &'a Image<'d>) -> Self {
         let mut addresses = [None; BY_ADDRESS.len()];
         for (address, symbol) in addresses.iter_mut().zip(image.exports(&BY_ADDRESS)) {
             *address = symbol.map(|symbol| symbol.address);
         }
-        Self { addresses }
+        let is_sanitized = image.exports(&SANITIZERS).iter().any(Option::is_some);
+        Self { addresses, sanitized: is_sanitized.then_some(image) }
     }
 
     /// What a call to `callee` means.
@@ -92,6 +107,7 @@ impl Callees {
                 .iter()
                 .zip(BY_ADDRESS)
                 .find_map(|(known, name)| (*known == Some(address)).then_some(name))
+                .or_else(|| self.sanitized?.function_at(address).map(|symbol| symbol.name))
         });
         name.and_then(|name| {
             NAMES.iter().find_map(|(pattern, known)| {

@@ -14,14 +14,16 @@ use crate::{
 
 /// Follows calls as far as they help to know a result.
 #[derive(Debug)]
-struct Results<'c> {
-    callees: &'c Callees,
+struct Results<'c, 'a, 'd> {
+    callees: &'c Callees<'a, 'd>,
 }
 
-impl Observer for Results<'_> {
+impl Observer for Results<'_, '_, '_> {
     fn call(&mut self, call: &Call<'_>, _terms: &Terms) -> Action {
         match self.callees.classify(&call.callee) {
             Known::NoReturn => Action::NoReturn,
+            Known::FakeStack => Action::Returns(0),
+            Known::Sanitizer => Action::Skip,
             Known::Instrumentation => Action::Transparent,
             Known::Getspecific => Action::Skip,
             _ => Action::Follow,
@@ -34,7 +36,7 @@ impl Observer for Results<'_> {
 pub(super) fn follow(
     explorer: &mut Explorer<'_, '_>,
     image: &Image<'_>,
-    callees: &Callees,
+    callees: &Callees<'_, '_>,
     entry: VirtAddr,
     reaches: Reaches,
 ) -> Flow {

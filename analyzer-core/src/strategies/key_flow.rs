@@ -40,12 +40,12 @@ struct Sink {
 
 /// Collects the calls that consume a key.
 #[derive(Debug)]
-struct Sinks<'c> {
-    callees: &'c Callees,
+struct Sinks<'c, 'a, 'd> {
+    callees: &'c Callees<'a, 'd>,
     met: Vec<Sink>,
 }
 
-impl Observer for Sinks<'_> {
+impl Observer for Sinks<'_, '_, '_> {
     fn call(&mut self, call: &Call<'_>, _terms: &Terms) -> Action {
         let [value, ..] = call.args;
         let mut meet = |argument| self.met.push(Sink { argument, value, site: call.site });
@@ -70,6 +70,8 @@ impl Observer for Sinks<'_> {
             }
             Known::Instrumentation => Action::Transparent,
             Known::NoReturn => Action::NoReturn,
+            Known::FakeStack => Action::Returns(0),
+            Known::Sanitizer => Action::Skip,
             Known::Other => Action::Follow,
         }
     }
@@ -78,7 +80,7 @@ impl Observer for Sinks<'_> {
 /// Follows the entry function at `entry`.
 pub(super) fn follow(
     explorer: &mut Explorer<'_, '_>,
-    callees: &Callees,
+    callees: &Callees<'_, '_>,
     entry: VirtAddr,
     fixed: bool,
 ) -> Flow {

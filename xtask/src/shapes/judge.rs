@@ -207,8 +207,10 @@ fn access_errors(
         (TlsModel::GeneralDynamic, Some(Slot::ModuleAndOffset(offset))) => offset == right.offset,
         // The second word is the variable's offset less what the code adds.
         (TlsModel::LocalDynamic, Some(Slot::ModuleAndOffset(_))) => true,
-        // A program's own variable: the linker fills the word, without a relocation.
-        (TlsModel::InitialExec, None) => right.tp_offset.is_some(),
+        // A program's own variable: the linker fills the words, without a relocation.
+        (TlsModel::InitialExec | TlsModel::GeneralDynamic | TlsModel::LocalDynamic, None) => {
+            right.tp_offset.is_some()
+        }
         _ => false,
     };
     if !fits {

@@ -84,6 +84,11 @@ fn optimization(shape: &Shape, compile: &mut Vec<String>, link: &mut Vec<String>
         Opt::ThinLto => ("-O2", Some("-flto=thin")),
     };
     compile.push(optimize.into());
+    if shape.is_zig() && shape.opt == Opt::Os {
+        // Zig strips what it optimizes for size, unless debug information is asked for.
+        compile.push("-g".into());
+        link.push("-g".into());
+    }
     if let Some(lto) = lto {
         compile.push(lto.into());
         link.push(lto.into());

@@ -163,8 +163,16 @@ impl Shape {
         };
         let arch = self.compiler != Compiler::MuslGcc || self.arch == Arch::X86_64;
         let kind = match self.kind {
-            // Zig's glibc is for dynamic linking only.
+            // Zig's glibc is for dynamic linking only, and its musl for static
+            // linking where the program has a fixed address.
             Kind::Static | Kind::StaticPie if self.compiler == Compiler::ZigGlibc => false,
+            Kind::NoPie | Kind::NoPieOfPic if self.compiler == Compiler::ZigMusl => false,
+            // Zig hands on only `-Bsymbolic`.
+            Kind::SharedSymbolicFunctions if self.is_zig() => false,
+            // What the others make with musl's start files crashes before `main`.
+            Kind::Static if self.compiler == Compiler::MuslGcc => {
+                matches!(self.linker, Linker::Bfd | Linker::Gold)
+            }
             // gold knows no `--no-dynamic-linker`.
             Kind::StaticPie => self.linker != Linker::Gold,
             _ => true,
@@ -204,6 +212,9 @@ impl Shape {
     fn prologue_exists(&self) -> bool {
         let x86 = self.arch == Arch::X86_64;
         let plain_tls = matches!(self.tls, Tls::Default);
+        // gold and lld do not know their way to call `__tls_get_addr`.
+        let larger_model_linked =
+            matches!(self.linker, Linker::Bfd | Linker::Mold) || !self.has_thread_locals();
         match self.prologue {
             Prologue::AddressSanitizer => {
                 !self.is_musl() && !self.is_static() && !self.is_zig() && (x86 || !self.is_clang())
@@ -224,15 +235,19 @@ impl Shape {
             Prologue::SplitStack => {
                 x86 && !self.is_clang()
                     && !self.is_musl()
+                    && !self.is_static()
                     && self.linker == Linker::Gold
                     && self.opt != Opt::Os
             }
             // gcc refuses them together with branch protection.
             Prologue::Thunks => x86 && !self.is_zig() && self.extra != Extra::ProtectedPlt,
-            Prologue::MediumModel => x86 && !self.is_zig(),
+            Prologue::MediumModel => x86 && !self.is_zig() && larger_model_linked,
             Prologue::LargeModel => {
+                // gcc 11 fails in the large model after link-time optimization.
                 !self.is_zig()
                     && !self.is_static()
+                    && larger_model_linked
+                    && self.opt != Opt::Lto
                     && if x86 { true } else { !self.is_pic() && plain_tls }
             }
             Prologue::TinyModel => {

@@ -198,8 +198,8 @@ fn slots(twin: &object::File<'_>, block: Option<&TlsBlock>) -> BTreeMap<u64, Slo
             Some(u64::from_le_bytes(data.try_into().ok()?))
         })
     };
-    for (address, relocation) in &dynamic {
-        let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+    // Symbol plus addend.
+    let value = |relocation: &object::Relocation| {
         let symbol = match relocation.target() {
             RelocationTarget::Symbol(index) => twin
                 .dynamic_symbol_table()
@@ -207,7 +207,11 @@ fn slots(twin: &object::File<'_>, block: Option<&TlsBlock>) -> BTreeMap<u64, Slo
                 .map_or(0, |symbol| symbol.address()),
             _ => 0,
         };
-        let addend = symbol.wrapping_add(relocation.addend().cast_unsigned());
+        symbol.wrapping_add(relocation.addend().cast_unsigned())
+    };
+    for (address, relocation) in &dynamic {
+        let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+        let addend = value(relocation);
         let slot = match (block.map(|block| block.machine == elf::EM_X86_64.0), r_type) {
             (Some(true), elf::R_X86_64_TPOFF64) | (Some(false), elf::R_AARCH64_TLS_TPREL) => {
                 Slot::ThreadPointerOffset(addend)
@@ -220,7 +224,7 @@ fn slots(twin: &object::File<'_>, block: Option<&TlsBlock>) -> BTreeMap<u64, Slo
                 let offset = dynamic
                     .iter()
                     .find(|(address, _)| *address == second)
-                    .map(|(_, relocation)| relocation.addend().cast_unsigned())
+                    .map(|(_, relocation)| value(relocation))
                     .or_else(|| word(second));
                 Slot::ModuleAndOffset(offset.unwrap_or_default())
             }

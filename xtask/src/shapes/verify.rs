@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::build::{Built, Workshop};
-use super::factors::{Arch, Extra, Linker, Prologue, Tls};
+use super::factors::{Arch, Compiler, Extra, Linker, Prologue, Tls};
 use super::shape::Shape;
 use super::tools::Tools;
 use super::truth::Truth;
@@ -76,6 +76,9 @@ fn cannot_run(shape: &Shape) -> Option<&'static str> {
     }
     if shape.is_musl() && shape.arch == Arch::Aarch64 && !shape.is_static() {
         return Some("no musl loader for AArch64");
+    }
+    if shape.compiler == Compiler::ZigMusl && !shape.is_static() {
+        return Some("zig's musl is newer than the loader");
     }
     None
 }
