@@ -10,10 +10,10 @@ use super::{
 use crate::{
     addr::VirtAddr,
     code::{
-        self, Abi,
+        self, Abi, Lifter,
         ir::{Flow, Lifted, Reg, Target, Width},
     },
-    image::{Callee, Image},
+    image::{Callee, Image, Range},
     report::StepRole,
 };
 
@@ -123,6 +123,7 @@ pub struct Explorer<'a, 'd> {
     pub terms: Terms,
     trace: Trace,
     lifted: Lifted,
+    code: Option<Code<'d>>,
     incomplete: Option<Incomplete>,
     /// The instruction accessed memory through a null pointer.
     faulted: bool,
@@ -133,6 +134,23 @@ pub struct Explorer<'a, 'd> {
     /// The steps at which an observer found what it looks for.
     sinks: Vec<StepId>,
     returns: Vec<Value>,
+}
+
+/// A segment of code, to lift instructions from.
+#[derive(Debug)]
+struct Code<'d> {
+    range: Range,
+    lifter: Lifter<'d>,
+}
+
+impl<'d> Code<'d> {
+    /// What the file holds of the executable segment around `at`.
+    fn around(image: &Image<'d>, at: VirtAddr) -> Option<Self> {
+        let segment = image.segment_at(at).filter(|segment| segment.executable)?;
+        let range = Range::new(segment.address, segment.file_size);
+        let lifter = Lifter::new(image.arch(), image.segment_bytes(segment), segment.address);
+        range.contains(at).then_some(Self { range, lifter })
+    }
 }
 
 /// What one function's execution came to.
@@ -152,6 +170,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
             terms: Terms::default(),
             trace: Trace::default(),
             lifted: Lifted::new(),
+            code: None,
             incomplete: None,
             faulted: false,
             active: Vec::new(),
@@ -290,13 +309,8 @@ impl<'a, 'd> Explorer<'a, 'd> {
         function: &Function,
         lifted: &mut Lifted,
     ) -> Option<Flow> {
-        let bytes = self.image.bytes_from(at, code::MAX_INSTRUCTION_LEN);
-        if bytes.is_empty() || !self.image.is_executable(at) {
-            self.incomplete = Some(Incomplete::NoCode(at));
-            return None;
-        }
-        if code::lift(self.image.arch(), bytes, at, lifted).is_err() {
-            self.incomplete = Some(Incomplete::Undecodable(at));
+        if let Err(problem) = self.lift(at, lifted) {
+            self.incomplete = Some(problem);
             return None;
         }
         if self.settings.trace {
@@ -312,6 +326,21 @@ impl<'a, 'd> Explorer<'a, 'd> {
             return Some(Flow::Stop);
         }
         Some(self.without_retpoline(at, lifted))
+    }
+
+    /// Lifts the instruction at `at`.
+    fn lift(&mut self, at: VirtAddr, lifted: &mut Lifted) -> Result<(), Incomplete> {
+        let code = match &mut self.code {
+            Some(code) if code.range.contains(at) => code,
+            _ => {
+                let code = Code::around(self.image, at).ok_or(Incomplete::NoCode(at))?;
+                self.code.insert(code)
+            }
+        };
+        let result = code.lifter.lift(at, lifted);
+        let read = if result.is_ok() { lifted.len.into() } else { code::MAX_INSTRUCTION_LEN };
+        self.image.keep(at, read);
+        result.map_err(|_| Incomplete::Undecodable(at))
     }
 
     /// Where the instruction goes, seen through the idiom that hides it.

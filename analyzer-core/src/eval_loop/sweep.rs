@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::{
     addr::VirtAddr,
     code::{
-        self,
+        Lifter,
         ir::{Address, BinaryOp, Flow, Lifted, Op, Operand, Reg, Target},
     },
     image::{Image, Range},
@@ -86,9 +86,10 @@ impl Sweep<'_, '_> {
     /// Reads the instructions in `rest`, which lies at `at`; tells where it ends.
     fn code(&mut self, mut at: VirtAddr, mut rest: &[u8]) -> VirtAddr {
         let arch = self.image.arch();
+        let mut lifter = Lifter::new(arch, rest, at);
         let mut lifted = Lifted::new();
         while !rest.is_empty() {
-            let step: u8 = match code::lift(arch, rest, at, &mut lifted) {
+            let step: u8 = match lifter.lift(at, &mut lifted) {
                 Ok(()) => {
                     self.here = Range::new(at, lifted.len.into());
                     self.instruction(&lifted);

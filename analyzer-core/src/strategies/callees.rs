@@ -56,7 +56,7 @@ const NAMES: &[(&str, Known)] = &[
 ];
 
 /// Functions that an image may call directly, so that their address counts.
-const BY_ADDRESS: [&str; 9] = [
+const BY_ADDRESS: [&str; 11] = [
     "PyThread_tss_get",
     "PyThread_tss_is_created",
     "PyThread_get_key_value",
@@ -66,6 +66,8 @@ const BY_ADDRESS: [&str; 9] = [
     "_Py_FatalErrorFunc",
     "_Py_FatalErrorFormat",
     "_Py_FatalError_TstateNULL",
+    SANITIZERS[0],
+    SANITIZERS[1],
 ];
 
 /// Whether a function of this name is called by instrumentation of an entry
@@ -92,10 +94,11 @@ impl<'a, 'd> Callees<'a, 'd> {
     #[must_use]
     pub fn of(image: &'a Image<'d>) -> Self {
         let mut addresses = [None; BY_ADDRESS.len()];
+        let mut is_sanitized = false;
         for (address, symbol) in addresses.iter_mut().zip(image.exports(&BY_ADDRESS)) {
             *address = symbol.map(|symbol| symbol.address);
+            is_sanitized |= symbol.is_some_and(|symbol| SANITIZERS.contains(&symbol.name));
         }
-        let is_sanitized = image.exports(&SANITIZERS).iter().any(Option::is_some);
         Self { addresses, sanitized: is_sanitized.then_some(image) }
     }
 

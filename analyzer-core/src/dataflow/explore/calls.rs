@@ -311,8 +311,12 @@ impl<'d> Explorer<'_, 'd> {
     /// section's.
     fn pair_offset(&self, slot: VirtAddr) -> Option<u64> {
         let word = slot.checked_add(8)?;
+        let stored = || self.image.u64_at(word);
+        if let Some(Relocation::TlsModule { symbol: 0 }) = self.image.relocation_at(slot) {
+            return stored();
+        }
         match self.image.relocation_at(word) {
-            None => self.image.u64_at(word),
+            None => stored(),
             Some(Relocation::TlsOffset { module_offset, .. }) => {
                 module_offset.map(i64::cast_unsigned)
             }
