@@ -9,6 +9,7 @@ mod arithmetic;
 mod data;
 mod fallback;
 mod flow;
+pub(crate) mod glance;
 mod operand;
 pub(crate) mod retpoline;
 mod vector;

@@ -7,6 +7,7 @@ use crate::{
     code::{
         Lifter,
         ir::{Address, BinaryOp, Flow, Lifted, Op, Operand, Reg, Target},
+        x86_64::{self, glance::Glance},
     },
     image::{Image, Range},
     report::Arch,
@@ -83,27 +84,50 @@ impl Known {
 }
 
 impl Sweep<'_, '_> {
-    /// Reads the instructions in `rest`, which lies at `at`; tells where it ends.
-    fn code(&mut self, mut at: VirtAddr, mut rest: &[u8]) -> VirtAddr {
-        let arch = self.image.arch();
-        let mut lifter = Lifter::new(arch, rest, at);
-        let mut lifted = Lifted::new();
-        while !rest.is_empty() {
-            let step: u8 = match lifter.lift(at, &mut lifted) {
-                Ok(()) => {
-                    self.here = Range::new(at, lifted.len.into());
-                    self.instruction(&lifted);
-                    lifted.len
-                }
-                Err(_) => match arch {
-                    Arch::X86_64 => 1,
-                    Arch::Aarch64 => 4,
-                },
-            };
-            rest = rest.get(usize::from(step.max(1))..).unwrap_or_default();
-            at = VirtAddr(at.0.wrapping_add(step.max(1).into()));
+    /// Reads the instructions in `code`, which lies at `at`; tells where it ends.
+    fn code(&mut self, at: VirtAddr, code: &[u8]) -> VirtAddr {
+        let end = VirtAddr(at.0.wrapping_add(code.len() as u64));
+        match self.image.arch() {
+            Arch::X86_64 => self.glance_at(at, end, code),
+            Arch::Aarch64 => self.lift(at, end, code),
         }
-        at
+        end
+    }
+
+    /// On x86-64 one instruction names an address.
+    fn glance_at(&mut self, mut at: VirtAddr, end: VirtAddr, code: &[u8]) {
+        let mut reader = x86_64::Reader::new(code, at);
+        let is_fixed = self.image.is_fixed();
+        while at < end {
+            let seen = reader.glance(at).unwrap_or(Glance { len: 1, ..Glance::default() });
+            self.here = Range::new(at, seen.len.into());
+            if let Some(to) = seen.jump.filter(|to| !self.range.contains(*to)) {
+                self.seen.jumps.push(Reference { to, site: self.here });
+            }
+            if let Some(to) = seen.call {
+                self.seen.calls.push(Reference { to, site: self.here });
+            }
+            let memory = seen.memory.filter(|_| is_fixed || !seen.is_absolute);
+            let immediate = seen.immediate.filter(|_| is_fixed).map(VirtAddr);
+            for address in [memory, immediate].into_iter().flatten() {
+                self.note(Some(Known { address, since: at }));
+            }
+            at = self.here.end;
+        }
+    }
+
+    /// On AArch64 it takes several, so what each does matters.
+    fn lift(&mut self, mut at: VirtAddr, end: VirtAddr, code: &[u8]) {
+        const LEN: u64 = 4;
+        let mut lifter = Lifter::new(Arch::Aarch64, code, at);
+        let mut lifted = Lifted::new();
+        while at < end {
+            self.here = Range::new(at, LEN);
+            if lifter.lift(at, &mut lifted).is_ok() {
+                self.instruction(&lifted);
+            }
+            at = self.here.end;
+        }
     }
 
     fn instruction(&mut self, lifted: &Lifted) {
