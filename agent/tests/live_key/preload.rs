@@ -38,17 +38,38 @@ impl Preloads {
     }
 }
 
+/// Libraries that hold what the object calls, before glibc 2.34 made them one.
+const NEEDED: [&str; 2] = ["libpthread.so.0", "libdl.so.2"];
+
 fn compile(compiler: &str, object: PathBuf) -> Result<PathBuf, String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live_key/preload.c");
-    let output = Command::new(compiler)
+    let folder = object.with_extension("needed");
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    // Only the names count, for the loader: empty stand-ins have them.
+    for name in NEEDED {
+        let stand_in = folder.join(name);
+        let name = format!("-Wl,-soname,{name}");
+        run(Command::new(compiler)
+            .args(["-shared", "-nostdlib", &name, "-x", "c", "/dev/null", "-o"])
+            .arg(stand_in))?;
+    }
+    let needed = NEEDED.map(|name| folder.join(name));
+    run(Command::new(compiler)
         .args(["-shared", "-fPIC", "-nostdlib", "-O1", "-fno-stack-protector", "-o"])
         .arg(&object)
         .arg(&source)
-        .output()
-        .map_err(|error| format!("there is no {compiler}: {error}"))?;
-    if output.status.success() {
-        Ok(object)
-    } else {
-        Err(format!("{compiler} fails: {}", String::from_utf8_lossy(&output.stderr)))
-    }
+        .arg("-Wl,--no-as-needed")
+        .args(needed))?;
+    Ok(object)
+}
+
+/// Runs a compiler.
+///
+/// # Errors
+/// There is none: nothing to complain about. That it fails is.
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {printed}");
+    Ok(())
 }

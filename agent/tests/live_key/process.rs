@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Mapping {
     /// First address.
     pub(crate) start: u64,
+    /// Address behind the last.
+    pub(crate) end: u64,
     /// Offset in the file of that address.
     pub(crate) offset: u64,
     /// The file, as the process sees it.
@@ -41,8 +43,16 @@ impl Process {
         Ok(maps.lines().filter_map(mapping).collect())
     }
 
-    /// The file behind a path of this process, as we can open it.
+    /// The file behind a path of this process, as we can open it: by a mapping
+    /// of it where we may, since a process in a root of its own has other paths.
     pub(crate) fn file(&self, path: &Path) -> PathBuf {
+        let mapped = self.mappings().unwrap_or_default().into_iter().find_map(|mapping| {
+            let range = format!("{:x}-{:x}", mapping.start, mapping.end);
+            (mapping.path == path).then(|| format!("/proc/{}/map_files/{range}", self.id))
+        });
+        if let Some(mapped) = mapped.filter(|mapped| File::open(mapped).is_ok()) {
+            return PathBuf::from(mapped);
+        }
         let root = PathBuf::from(format!("/proc/{}/root", self.id));
         root.join(path.strip_prefix("/").unwrap_or(path))
     }
@@ -89,10 +99,11 @@ fn mapping(line: &str) -> Option<Mapping> {
     // 7f0000000000-7f0000001000 r-xp 00002000 fe:00 1234    /usr/lib/x.so
     let path = line.find('/').map(|start| PathBuf::from(&line[start..]))?;
     let mut fields = line.split_ascii_whitespace();
-    let (start, _) = fields.next()?.split_once('-')?;
+    let (start, end) = fields.next()?.split_once('-')?;
     let offset = fields.nth(1)?;
     Some(Mapping {
         start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
         offset: u64::from_str_radix(offset, 16).ok()?,
         path,
     })
