@@ -32,6 +32,8 @@ pub enum Action {
     Transparent,
     /// Step over it: it returns this number.
     Returns(u64),
+    /// Step over it: it returns so many bytes of memory at its first argument.
+    Loads(u8),
     /// Step over it, it is worth marking as a sink.
     Note,
     /// The answer is here; the path need not be followed any further.
@@ -428,9 +430,11 @@ impl<'a, 'd> Explorer<'a, 'd> {
         }
         self.mark(match action {
             Action::Follow => StepRole::FollowedCall,
-            Action::Skip | Action::Transparent | Action::Returns(_) | Action::NoReturn => {
-                StepRole::SkippedCall
-            }
+            Action::Skip
+            | Action::Transparent
+            | Action::Returns(_)
+            | Action::Loads(_)
+            | Action::NoReturn => StepRole::SkippedCall,
             Action::Note | Action::Sink => StepRole::Sink,
         });
     }

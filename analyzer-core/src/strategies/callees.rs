@@ -20,6 +20,9 @@ pub(super) enum Known {
     Instrumentation,
     /// Does not return.
     NoReturn,
+    /// Loads so many bytes from its first argument: what compilers leave to a
+    /// library (libatomic; `sanitizer/tsan_interface_atomic.h`).
+    AtomicLoad(u8),
     /// Gives a function memory for its frame from elsewhere, or null for none.
     FakeStack,
     /// The run-time library of a sanitizer: of no interest.
@@ -43,6 +46,10 @@ const NAMES: &[(&str, Known)] = &[
     ("_exit", Known::NoReturn),
     ("__assert_fail", Known::NoReturn),
     ("__stack_chk_fail", Known::NoReturn),
+    ("__atomic_load_8", Known::AtomicLoad(8)),
+    ("__atomic_load_4", Known::AtomicLoad(4)),
+    ("__tsan_atomic64_load", Known::AtomicLoad(8)),
+    ("__tsan_atomic32_load", Known::AtomicLoad(4)),
     ("__asan_report_*", Known::NoReturn),
     ("__asan_stack_malloc_*", Known::FakeStack),
     ("__asan_*", Known::Sanitizer),

@@ -22,6 +22,7 @@ impl Observer for Results<'_, '_, '_> {
     fn call(&mut self, call: &Call<'_>, _terms: &Terms) -> Action {
         match self.callees.classify(&call.callee) {
             Known::NoReturn => Action::NoReturn,
+            Known::AtomicLoad(size) => Action::Loads(size),
             Known::FakeStack => Action::Returns(0),
             Known::Sanitizer => Action::Skip,
             Known::Instrumentation => Action::Transparent,

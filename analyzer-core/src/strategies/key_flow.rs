@@ -70,6 +70,7 @@ impl Observer for Sinks<'_, '_, '_> {
             }
             Known::Instrumentation => Action::Transparent,
             Known::NoReturn => Action::NoReturn,
+            Known::AtomicLoad(size) => Action::Loads(size),
             Known::FakeStack => Action::Returns(0),
             Known::Sanitizer => Action::Skip,
             Known::Other => Action::Follow,

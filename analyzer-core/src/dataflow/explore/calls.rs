@@ -28,7 +28,7 @@ impl<'d> Explorer<'_, 'd> {
             return None;
         };
         let call = self.describe(at, callee, state, function.depth, true);
-        let action = match self.known_result(&call, value, state) {
+        let action = match self.tls_call(&call, value) {
             Some(result) => {
                 self.set(self.abi.ret, result, state);
                 self.returns(state, function);
@@ -55,8 +55,13 @@ impl<'d> Explorer<'_, 'd> {
                     None
                 }
             },
-            Action::Skip | Action::Transparent | Action::Returns(_) | Action::Note => {
-                self.unknown_result(at, state);
+            Action::Skip
+            | Action::Transparent
+            | Action::Returns(_)
+            | Action::Loads(_)
+            | Action::Note => {
+                let result = self.told_result(action, &call, state);
+                self.set_result(result, at, state);
                 self.returns(state, function);
                 None
             }
@@ -87,7 +92,7 @@ impl<'d> Explorer<'_, 'd> {
             via: Via::Direct,
         });
         let call = self.describe(at, callee, state, function.depth, false);
-        if let Some(result) = self.known_result(&call, value, state) {
+        if let Some(result) = self.tls_call(&call, value) {
             self.step_over(state);
             if !self.is_descriptor_call(value) {
                 self.clobber_for_call(state);
@@ -117,7 +122,7 @@ impl<'d> Explorer<'_, 'd> {
             }
             Action::NoReturn => return false,
             Action::Note => self.read_args(&call),
-            Action::Follow | Action::Skip | Action::Returns(_) => {}
+            Action::Follow | Action::Skip | Action::Returns(_) | Action::Loads(_) => {}
         }
         let (caller_step, caller_again) = (self.step, self.again);
         let result = match callee.address {
@@ -131,21 +136,36 @@ impl<'d> Explorer<'_, 'd> {
                 }
             }
             _ if self.ends_function(next) => return false,
-            _ => None,
+            _ => self.told_result(action, &call, state),
         };
         self.step_over(state);
         self.clobber_for_call(state);
-        match (result, action) {
-            (Some(held), _) => {
+        self.set_result(result, at, state);
+        true
+    }
+
+    /// What a call returns as the observer says, where it does.
+    fn told_result(&mut self, action: Action, call: &Call<'_>, state: &State) -> Option<Held> {
+        let value = match action {
+            Action::Returns(number) => Value::number(number),
+            Action::Loads(size) => {
+                let [address, ..] = call.args;
+                self.read_args(call);
+                self.load(address, size, false, state).value
+            }
+            _ => return None,
+        };
+        Some(Held { value, by: self.step })
+    }
+
+    fn set_result(&mut self, result: Option<Held>, site: VirtAddr, state: &mut State) {
+        match result {
+            Some(held) => {
                 self.read(held);
                 self.set(self.abi.ret, held.value, state);
             }
-            (None, Action::Returns(number)) => {
-                self.set(self.abi.ret, Value::number(number), state);
-            }
-            (None, _) => self.unknown_result(at, state),
+            None => self.unknown_result(site, state),
         }
-        true
     }
 
     /// Whether a call, behind which lies `next`, is to libgcc's `__morestack`:
@@ -243,21 +263,12 @@ impl<'d> Explorer<'_, 'd> {
         Some(self.image.callee(address))
     }
 
-    /// The result of a call that is part of how a variable is accessed, if it
-    /// is one.
-    fn known_result(&mut self, call: &Call<'_>, target: Value, state: &State) -> Option<Value> {
+    /// The result of a call that finds a thread-local variable, if it is one.
+    fn tls_call(&mut self, call: &Call<'_>, target: Value) -> Option<Value> {
         if let Some(Term::DescriptorResolver { slot }) = self.terms.of(target) {
             return Some(self.descriptor_offset(slot));
         }
-        match call.callee.name? {
-            "__tls_get_addr" => Some(self.tls_block(call)),
-            name => {
-                let size = atomic_load(name)?;
-                let [address, ..] = call.args;
-                self.read_args(call);
-                Some(self.load(address, size, false, state).value)
-            }
-        }
+        (call.callee.name == Some("__tls_get_addr")).then(|| self.tls_block(call))
     }
 
     /// The address that `__tls_get_addr` returns.
@@ -359,16 +370,5 @@ impl<'d> Explorer<'_, 'd> {
                 state.set_reg(reg, Held { value: Value::UNKNOWN, by: self.step });
             }
         }
-    }
-}
-
-/// Bytes that a function loads from the address it is given and returns: an
-/// atomic load that a compiler leaves to a library (libatomic; the thread
-/// sanitizer's interface, `sanitizer/tsan_interface_atomic.h`).
-fn atomic_load(name: &str) -> Option<u8> {
-    match name {
-        "__tsan_atomic32_load" | "__atomic_load_4" => Some(4),
-        "__tsan_atomic64_load" | "__atomic_load_8" => Some(8),
-        _ => None,
     }
 }
