@@ -167,3 +167,47 @@ impl fmt::Display for Unknown {
 }
 
 impl core::error::Error for Unknown {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(version: &str, flavour: Flavour, arch: Arch) -> Result<Layout, Unknown> {
+        lookup(version.parse().unwrap(), flavour, arch, Some(Libc::Glibc))
+    }
+
+    /// The last patch levels that ran somewhere have the layout of the last
+    /// compiled ones, and what comes after them is refused.
+    #[test]
+    fn patch_levels_are_known_as_far_as_builds_of_them_ran() {
+        for (compiled, ran, beyond) in [
+            ("3.7.16", "3.7.17", "3.7.18"),
+            ("3.8.18", "3.8.20", "3.8.21"),
+            ("3.9.18", "3.9.23", "3.9.24"),
+            ("3.10.13", "3.10.20", "3.10.21"),
+            ("3.11.7", "3.11.17", "3.11.18"),
+            ("3.12.6", "3.12.15", "3.12.16"),
+        ] {
+            for arch in [Arch::X86_64, Arch::Aarch64] {
+                let [compiled, ran, beyond] =
+                    [compiled, ran, beyond].map(|version| of(version, Flavour::Release, arch));
+                let of_threads = |layout: Layout| {
+                    let of_threads = layout.members().filter(|member| member.0 == "PyThreadState");
+                    of_threads.collect::<alloc::vec::Vec<_>>()
+                };
+                let of_threads = [compiled.unwrap(), ran.unwrap()].map(of_threads);
+                assert!(!of_threads[0].is_empty());
+                assert_eq!(of_threads[0], of_threads[1], "{ran:?}");
+                assert!(matches!(beyond, Err(Unknown::Unmeasured { .. })), "{beyond:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_release_builds_ran() {
+        for (last, beyond) in [("3.11.7", "3.11.8"), ("3.12.10", "3.12.11")] {
+            assert!(of(last, Flavour::Debug, Arch::X86_64).is_ok(), "{last}");
+            assert!(of(beyond, Flavour::Debug, Arch::X86_64).is_err(), "{beyond}");
+        }
+    }
+}

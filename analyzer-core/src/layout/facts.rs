@@ -167,7 +167,7 @@ mod tests {
         let facts = layout_facts(None, table("3.9.99", Flavour::Release, Arch::X86_64), None);
         assert_eq!(facts.source, LayoutSource::Unknown);
         assert!(facts.members.is_empty());
-        assert!(facts.note.unwrap().contains("3.9.0 to 3.9.18"));
+        assert!(facts.note.unwrap().contains("3.9.0 to 3.9.23"));
     }
 
     #[test]

@@ -182,6 +182,7 @@ mod tests {
             ("3.11.2", RELEASE, ARM, Libc::Glibc, 612),
             ("3.12.1", RELEASE, X86, Libc::Glibc, 1548),
             ("3.12.3", RELEASE, ARM, Libc::Glibc, 1548),
+            ("3.12.10", DEBUG, X86, Libc::Glibc, 1548),
             ("3.13.5", RELEASE, ARM, Libc::Glibc, 2164),
             ("3.13.5", Flavour::FreeThreaded, X86, Libc::Glibc, 2164),
             ("3.14.10", DEBUG, X86, Libc::Glibc, 2340),
@@ -191,6 +192,27 @@ mod tests {
                 Ok(offset),
                 "{version} {flavour:?} {arch:?}"
             );
+        }
+    }
+
+    /// Where running builds of patch levels that were not compiled had them
+    /// (`data/cpython-runs.csv`).
+    #[test]
+    fn keys_that_running_builds_had() {
+        for (version, arch, libc, offset) in [
+            ("3.7.17", X86, Libc::Glibc, 1508),
+            ("3.7.17", ARM, Libc::Glibc, 1524),
+            ("3.8.20", ARM, Libc::Glibc, 1412),
+            ("3.9.23", X86, Libc::Glibc, 588),
+            ("3.9.21", ARM, Libc::Glibc, 604),
+            ("3.10.20", X86, Libc::Glibc, 588),
+            ("3.10.16", ARM, Libc::Glibc, 604),
+            ("3.11.17", X86, Libc::Glibc, 596),
+            ("3.11.17", ARM, Libc::Glibc, 612),
+            ("3.11.17", ARM, Libc::Musl, 596),
+            ("3.12.15", ARM, Libc::Glibc, 1548),
+        ] {
+            assert_eq!(key(version, RELEASE, arch, libc), Ok(offset), "{version} {arch:?}");
         }
     }
 
@@ -205,6 +227,11 @@ mod tests {
         assert_eq!(reason("3.15.2"), "no-such-member");
         assert_eq!(reason("3.16.0"), "version-not-known");
         assert_eq!(reason("3.10.3"), "runtime-not-known", "only object layouts are known there");
+        assert_eq!(
+            key("3.10.20", RELEASE, ARM, Libc::Glibc).unwrap_err().code(),
+            "runtime-not-known",
+            "no glibc build for AArch64 ran"
+        );
         assert_eq!(
             key("3.9.2", Flavour::FreeThreaded, X86, Libc::Glibc).unwrap_err().code(),
             "version-not-known"
