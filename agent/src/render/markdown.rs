@@ -46,6 +46,10 @@ fn body(out: &mut String, report: &Report, page: Page) -> std::fmt::Result {
         for result in &report.strategies {
             let (word, _) = words::outcome(result.outcome);
             let route = result.route.map(|route| format!(" {}", route + 1)).unwrap_or_default();
+            let answer = match result.tp_offset {
+                Some(offset) => format!("thread pointer {offset:+}"),
+                None => address(result.value),
+            };
             let detail = result.detail.as_deref().or(result.reason.as_deref()).unwrap_or_default();
             writeln!(out, "| {} | {word}{route} | {} |", code(&result.name), escaped(detail))?;
         }
@@ -60,13 +64,17 @@ fn body(out: &mut String, report: &Report, page: Page) -> std::fmt::Result {
             let address = |address: Option<analyzer_core::addr::VirtAddr>| {
                 address.map(|a| a.to_string()).unwrap_or_default()
             };
+            let answer = match result.tp_offset {
+                Some(offset) => format!("thread pointer {offset:+}"),
+                None => address(result.value),
+            };
             let detail = result.detail.as_deref().or(result.reason.as_deref()).unwrap_or_default();
             writeln!(
                 out,
                 "| {} | {word} | {} | {} | {} |",
                 code(&result.name),
                 address(result.at),
-                address(result.value),
+                answer,
                 escaped(detail)
             )?;
         }

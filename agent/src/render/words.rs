@@ -251,19 +251,33 @@ pub(crate) fn walk(report: &Report, route: &Route) -> Vec<String> {
             "For each sample: find the program's own TLS block from the thread pointer ({pointer}); the pointer to the PyThreadState lies {}.",
             block(*module_offset)
         )],
-        Route::ThreadLocal { model: TlsModel::InitialExec, got_slot, .. } => vec![
+        Route::ThreadLocal {
+            model: TlsModel::InitialExec,
+            got_slot,
+            module_offset,
+            slot_offset,
+            ..
+        } => vec![
             format!(
-                "Once per process: read the word {}, which the loader has filled. It is the variable's distance from the thread pointer.",
-                at_slot(*got_slot)
+                "Once per process: read the word {}, which the loader has filled. {}",
+                at_slot(*got_slot),
+                distance("It", *module_offset, *slot_offset)
             ),
             format!(
                 "For each sample: read the pointer at thread pointer ({pointer}) plus that distance. It is the PyThreadState."
             ),
         ],
-        Route::ThreadLocal { model: TlsModel::Descriptor, got_slot, module_offset, .. } => vec![
+        Route::ThreadLocal {
+            model: TlsModel::Descriptor,
+            got_slot,
+            module_offset,
+            slot_offset,
+            ..
+        } => vec![
             format!(
-                "Once per process: read the two words {}. If the loader placed the block at a fixed distance, the second word is the variable's distance from the thread pointer; else it leads to the module's number and the offset.",
-                at_slot(*got_slot)
+                "Once per process: read the two words {}. Where the loader placed the block at a fixed distance: {} Else the second word leads to the module's number and the offset.",
+                at_slot(*got_slot),
+                distance("the second word", *module_offset, *slot_offset)
             ),
             format!(
                 "For each sample: add the distance to the thread pointer ({pointer}), or find the module's block through the thread's DTV; the pointer to the PyThreadState lies {}.",
@@ -288,6 +302,22 @@ pub(crate) fn walk(report: &Report, route: &Route) -> Vec<String> {
         Route::Global { address, .. } => vec![format!(
             "For each sample: read the pointer at {address} plus the load bias. Take it only if the thread id in that PyThreadState is the sampled thread's."
         )],
+    }
+}
+
+/// What a word with a distance from the thread pointer is, where it may belong
+/// to another variable than Python's.
+fn distance(word: &str, module_offset: Option<u64>, slot_offset: Option<u64>) -> String {
+    let difference = module_offset
+        .zip(slot_offset)
+        .map_or(0, |(variable, slot)| variable.wrapping_sub(slot).cast_signed());
+    if difference == 0 {
+        format!("{word} is the variable's distance from the thread pointer.")
+    } else {
+        format!(
+            "{word} is another variable's distance from the thread pointer; Python's lies {} from there.",
+            signed(difference)
+        )
     }
 }
 
