@@ -1,8 +1,8 @@
 // The worker that analyzes. It reads the file itself, so that the page never
 // holds its bytes, and it is the only part of the page that loads the
-// analyzer: the same npm package that other tools embed.
+// analyzer: the same npm package that other tools embed, without its pages.
 
-import { KeyholeError, analyzeJson, init, limit, shrink } from "./analyzer/index.js";
+import { KeyholeError, analyzeJson, limit, load, shrink } from "./analyzer/guard.js";
 
 // Files are read in pieces of this size, so that progress can be told.
 const PIECE = 8 * 1024 * 1024;
@@ -11,7 +11,7 @@ let started;
 
 onmessage = async ({ data }) => {
   if (data.task === "start") {
-    started = init(data.module ?? new URL("./analyzer/analyzer_bg.wasm", import.meta.url));
+    started = load(data.module ?? new URL("./analyzer/analyzer_bg.wasm", import.meta.url));
     started.then(
       (module) => postMessage({ kind: "ready", module }),
       () => {}, // told to the first request

@@ -1,10 +1,12 @@
 //! Builds for WebAssembly: a crate, its glue, made small; and the npm package
 //! of the analyzer.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use analyzer_core::diagnosis;
 use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, cargo};
@@ -14,9 +16,22 @@ use crate::{node, toolchain};
 /// included.
 const ANALYZER_BUDGET: u64 = 160 * 1024;
 
+/// What the compiled modules may use: what rustc does by default for this
+/// target, all of it older than the browsers that have module workers. With
+/// every feature on, wasm-opt writes modules that no browser reads yet.
+const FEATURES: [&str; 7] = [
+    "--mvp-features",
+    "--enable-bulk-memory",
+    "--enable-multivalue",
+    "--enable-mutable-globals",
+    "--enable-nontrapping-float-to-int",
+    "--enable-reference-types",
+    "--enable-sign-ext",
+];
+
 /// Files of the package that are written by hand.
-const BY_HAND: [&str; 6] =
-    ["README.md", "guard.js", "index.d.ts", "index.js", "node.js", "package.json"];
+const BY_HAND: [&str; 7] =
+    ["README.md", "explain.js", "guard.js", "index.d.ts", "index.js", "node.js", "package.json"];
 
 /// `cargo xtask wasm`: builds the npm package and says where it is.
 ///
@@ -34,7 +49,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
 /// Something cannot be installed or built.
 pub(crate) fn package() -> Result<PathBuf> {
     let folder = shell::root().join("target/npm/analyzer");
-    build("analyzer-wasm", &[], &folder, "analyzer")?;
+    build("analyzer-wasm", &folder, "analyzer")?;
     let sources = shell::root().join("analyzer-wasm/npm");
     for name in BY_HAND {
         copy(&sources.join(name), &folder.join(name))?;
@@ -45,12 +60,20 @@ pub(crate) fn package() -> Result<PathBuf> {
             copy(&licence, &folder.join(name))?;
         }
     }
+    fs::write(folder.join("pages.js"), pages()?)?;
     shell::run(
         shell::command(glue()?)
             .args(["types", "analyzer-core/src/report.rs"])
             .arg(folder.join("report.d.ts")),
     )?;
     Ok(folder)
+}
+
+/// The diagnoses' pages by code, as a JavaScript module.
+fn pages() -> Result<String> {
+    let pages: BTreeMap<&str, &str> =
+        diagnosis::all().iter().map(|entry| (entry.code, entry.page())).collect();
+    Ok(format!("export default {};\n", serde_json::to_string_pretty(&pages)?))
 }
 
 /// Compares the analyzer's size with its budget, and prints both.
@@ -75,26 +98,55 @@ pub(crate) fn check_size(folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Something cannot be installed or built.
-pub(crate) fn build(package: &str, features: &[&str], folder: &Path, name: &str) -> Result<()> {
-    let cross = toolchain::wasm_toolchain()?;
-    shell::run(cross.cargo("build").args([
-        "--package",
-        package,
-        "--profile",
-        "wasm",
-        "--features",
-        &features.join(","),
-    ]))?;
-    let module = cross.products("wasm").join(format!("{}.wasm", package.replace('-', "_")));
-    fresh(folder)?;
-    shell::run(shell::command(glue()?).arg("bind").arg(&module).arg(folder).arg(name))?;
+pub(crate) fn build(package: &str, folder: &Path, name: &str) -> Result<()> {
+    compile(package, &[], folder, name)?;
     let bound = folder.join(format!("{name}_bg.wasm"));
-    shell::run(node::wasm_opt()?.arg(&bound).arg("-o").arg(&bound).args([
-        "-Oz",
-        "--all-features",
+    shell::run(node::wasm_opt()?.arg(&bound).arg("-o").arg(&bound).args(FEATURES).args([
+        // Higher levels make the module smaller and what gzip makes of it larger.
+        "-O1",
         "--strip-debug",
         "--strip-producers",
     ]))
+}
+
+/// As [`build`], without the last pass over the module: for tests.
+///
+/// # Errors
+/// Something cannot be installed or built.
+pub(crate) fn compile(package: &str, features: &[&str], folder: &Path, name: &str) -> Result<()> {
+    let cross = toolchain::wasm_toolchain()?;
+    shell::run(
+        cross
+            .cargo("build")
+            .args(["--package", package, "--profile", "wasm", "--features", &features.join(",")])
+            .env("CARGO_ENCODED_RUSTFLAGS", flags().join("\u{1f}")),
+    )?;
+    let module = compiled(&cross.products("wasm"), package)?;
+    fresh(folder)?;
+    shell::run(shell::command(glue()?).arg("bind").arg(&module).arg(folder).arg(name))
+}
+
+/// Flags for the compiler: views of one type, which makes the page smaller,
+/// and no paths of this machine in what is given to others.
+fn flags() -> Vec<String> {
+    let mut flags = vec!["--cfg=erase_components".to_owned()];
+    let cargo = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
+    if let Some(cargo) = cargo {
+        flags.push(format!("--remap-path-prefix={}=cargo", cargo.display()));
+    }
+    flags
+}
+
+/// The module that cargo wrote for a package: a binary keeps its name's dash,
+/// a library does not.
+fn compiled(products: &Path, package: &str) -> Result<PathBuf> {
+    [package.to_owned(), package.replace('-', "_")]
+        .iter()
+        .map(|name| products.join(format!("{name}.wasm")))
+        .find(|module| module.is_file())
+        .with_context(|| format!("cargo left no module of {package} in {}", products.display()))
 }
 
 /// The program `glue`, built when it is missing or older than its sources.

@@ -35,11 +35,11 @@ pub(crate) fn build() -> Result<PathBuf> {
     let package = wasm::package()?;
     let draft = shell::root().join("target/site.draft");
     wasm::fresh(&draft)?;
-    wasm::build("web-ui", &[], &draft.join("ui"), "web_ui")?;
+    wasm::build("web-ui", &draft.join("ui"), "web_ui")?;
     copy_all(&shell::root().join("web-ui/static"), &draft)?;
     let analyzer = draft.join("analyzer");
     fs::create_dir_all(&analyzer)?;
-    for name in ["analyzer.js", "analyzer_bg.wasm", "guard.js", "index.js"] {
+    for name in ["analyzer.js", "analyzer_bg.wasm", "guard.js"] {
         wasm::copy(&package.join(name), &analyzer.join(name))?;
     }
     let folder = draft.join("examples");
