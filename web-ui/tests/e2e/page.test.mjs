@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { KEYHOLE, PROVOKED, PYTHONS, SITE, assertQuiet, axe, choose, drop, open, openExample, overflow, ready, shot, verdict } from "./page.mjs";
+import { KEYHOLE, LARGEST, PROVOKED, SITE, assertQuiet, axe, choose, drop, open, openExample, overflow, ready, shot, verdict } from "./page.mjs";
 
 // Every state the page can be in, by name.
 const STATES = {
@@ -13,8 +13,7 @@ const STATES = {
   "offset-first": (page) => openExample(page, 1),
   healthy: (page) => openExample(page, 2),
   real: async (page) => {
-    const path = PYTHONS.find((p) => /libpython3\.1[23]/.test(p)) ?? PYTHONS[0];
-    await choose(page, path);
+    await choose(page, LARGEST);
     await page.locator("#verdict").waitFor({ timeout: 60_000 });
   },
   "not-elf": async (page) => {
@@ -81,7 +80,7 @@ test("by keyboard alone", async (t) => {
   }
   await page.keyboard.press("Enter");
   await page.locator("#verdict").waitFor();
-  assert.match(await page.locator("[role=status]").first().innerText(), /pthread key/i);
+  assert.match(await page.locator(".visually-hidden[role=status]").innerText(), /pthread key/i);
 
   await page.keyboard.press("c");
   assert.equal(await page.evaluate(() => document.activeElement.id), "code");
@@ -125,13 +124,16 @@ test("works with the network cut once it is loaded", async (t) => {
   const { page, context, server } = opened;
   await ready(opened);
   await page.evaluate(() => navigator.serviceWorker.ready);
-  await page.waitForTimeout(1000);
+  await page.waitForFunction(async () => {
+    const names = await (await fetch("files.json")).json();
+    const kept = await Promise.all(names.map((name) => caches.match(name)));
+    return kept.every(Boolean);
+  });
   await context.setOffline(true);
   server.close();
   await openExample(page, 0);
-  const large = PYTHONS.find((path) => /libpython/.test(path)) ?? PYTHONS[0];
   // Cancels, which starts a new worker.
-  await drop(page, large);
+  await drop(page, LARGEST);
   await page.keyboard.press("Escape");
   await openExample(page, 1);
   await page.reload();
