@@ -4,8 +4,10 @@
 
 import { KeyholeError, analyzeJson, limit, load, shrink } from "./analyzer/guard.js";
 
-// Files are read in pieces of this size, so that progress can be told.
-const PIECE = 8 * 1024 * 1024;
+// A libpython is read at once, which is quickest. What is larger than any is
+// read in pieces, so that progress can be told.
+const AT_ONCE = 64 * 1024 * 1024;
+const PIECE = 16 * 1024 * 1024;
 
 let started;
 
@@ -48,7 +50,7 @@ async function read({ file, buffer }, progress) {
     throw new KeyholeError("too-large", `The file has ${file.size} bytes; the limit is ${limit()}.`);
   }
   try {
-    if (file.size <= PIECE) return new Uint8Array(await file.arrayBuffer());
+    if (file.size <= AT_ONCE) return new Uint8Array(await file.arrayBuffer());
     const bytes = new Uint8Array(file.size);
     for (let start = 0; start < file.size; start += PIECE) {
       progress(start, file.size);

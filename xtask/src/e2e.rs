@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, cargo};
 use crate::steps::Tally;
-use crate::{node, python, wasm, web};
+use crate::wasm::{self, Bound};
+use crate::{node, python, web};
 
 /// Builds everything the tests need and runs those whose file name contains
 /// one of the arguments; all without arguments.
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 pub(crate) fn test(arguments: &[String], tally: &mut Tally) -> Result<()> {
     let site = web::build()?;
     // Told at the end, so that a page that is too heavy is tested all the same.
-    let in_budget = web::check_size(&site);
+    let in_bounds = web::check_size(&site, Bound::Ceiling);
     // A build that panics on purpose, to see what becomes of it.
     let provoked = shell::root().join("target/npm/provoked");
     wasm::compile("analyzer-wasm", &["provoke"], &provoked, "analyzer")?;
@@ -64,7 +65,7 @@ pub(crate) fn test(arguments: &[String], tally: &mut Tally) -> Result<()> {
         bail!("no test was run");
     }
     println!("screenshots: {}", scratch.join("shots").display());
-    in_budget
+    in_bounds
 }
 
 /// Adds what a closing line of TAP says: `# pass 12`, `# fail 0`.

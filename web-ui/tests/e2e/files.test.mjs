@@ -102,6 +102,22 @@ test("a file over the limit is refused at once", async (t) => {
   assertQuiet(opened);
 });
 
+test("progress is told of a large file, and it can be cancelled", async (t) => {
+  const path = join(SCRATCH, "large.so");
+  const file = openSync(path, "w");
+  ftruncateSync(file, 500 * 1024 * 1024);
+  closeSync(file);
+  const opened = await open(t);
+  const { page } = opened;
+  await ready(opened);
+  await drop(page, path);
+  await page.locator(".progress progress[value]").waitFor();
+  await page.locator(".progress").getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await page.locator(".progress").count(), 0);
+  await openExample(page, 0);
+  assertQuiet(opened);
+});
+
 test("the second drop wins", async (t) => {
   const opened = await open(t);
   const { page } = opened;

@@ -28,7 +28,14 @@ test("every Python of this machine", async (t) => {
         assert.ok(shown.headline.includes(place), `${shown.headline} does not name ${place}`);
       }
       const { bytes } = await downloaded(page, "Download JSON");
-      assert.deepEqual(JSON.parse(bytes.toString()), expected);
+      const report = JSON.parse(bytes.toString());
+      if (expected.status === "launcher") {
+        // The command line looks where the library lies; a page cannot.
+        for (const { diagnoses } of [expected, report]) {
+          delete diagnoses.find(({ code }) => code === "launcher").remedy;
+        }
+      }
+      assert.deepEqual(report, expected);
       await page.getByRole("button", { name: "Copy link" }).click();
       await page.locator(".said", { hasText: "Link copied" }).waitFor();
       const link = await page.evaluate(() => navigator.clipboard.readText());
