@@ -15,7 +15,10 @@ onmessage = async ({ data }) => {
   if (data.task === "start") {
     started = load(data.module ?? new URL("./analyzer/analyzer_bg.wasm", import.meta.url));
     started.then(
-      (module) => postMessage({ kind: "ready", module }),
+      (module) => {
+        postMessage({ kind: "ready", module });
+        if (!data.module) warm();
+      },
       () => {}, // told to the first request
     );
     return;
@@ -43,6 +46,16 @@ onmessage = async ({ data }) => {
     say("failed", { code, message: error.message });
   }
 };
+
+// Makes the module's memory as large as a libpython needs, before the first
+// file comes: the system hands out the pages slowly.
+function warm() {
+  try {
+    analyzeJson(new Uint8Array(40 * 1024 * 1024));
+  } catch {
+    // Where there is no memory, the first file will tell.
+  }
+}
 
 async function read({ file, buffer }, progress) {
   if (buffer) return new Uint8Array(buffer);
