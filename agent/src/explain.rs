@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         }
         bail!("there is no diagnosis {code:?}; did you mean {}?", near.join(" or "));
     };
-    for line in entry.page.lines() {
+    for line in entry.page().lines() {
         if line.starts_with('#') {
             let style = style::HEADING;
             writeln!(out, "{style}{}{style:#}", line.trim_start_matches('#').trim_start())?;

@@ -17,8 +17,21 @@ pub struct Entry {
     pub title: &'static str,
     /// What the user can do, in general; a report may be more exact.
     pub remedy: &'static str,
+}
+
+impl Entry {
     /// The page, as Markdown.
-    pub page: &'static str,
+    ///
+    /// Apart from the entry, so that a program that does not show pages does
+    /// not carry them.
+    #[must_use]
+    pub fn page(&self) -> &'static str {
+        ENTRIES
+            .iter()
+            .position(|entry| entry.code == self.code)
+            .and_then(|index| PAGES.get(index).copied())
+            .unwrap_or_default()
+    }
 }
 
 macro_rules! diagnoses {
@@ -34,8 +47,10 @@ macro_rules! diagnoses {
             code: $code,
             title: $title,
             remedy: $remedy,
-            page: include_str!(concat!("../diagnoses/", $code, ".md")),
         },)*];
+
+        /// The pages, in the order of [`ENTRIES`].
+        const PAGES: &[&str] = &[$(include_str!(concat!("../diagnoses/", $code, ".md")),)*];
 
         impl Code {
             /// Every code, in the order of [`all`].
@@ -265,7 +280,7 @@ mod tests {
     fn pages_have_the_same_parts() {
         for entry in all() {
             let headings: Vec<&str> =
-                entry.page.lines().filter(|line| line.starts_with('#')).collect();
+                entry.page().lines().filter(|line| line.starts_with('#')).collect();
             assert_eq!(
                 headings,
                 [
@@ -279,11 +294,15 @@ mod tests {
                 entry.code
             );
             assert!(
-                entry.page.contains(&format!("`{}`", entry.code)),
+                entry.page().contains(&format!("`{}`", entry.code)),
                 "{} does not name its code",
                 entry.code
             );
-            assert!(entry.page.ends_with('\n') && !entry.page.ends_with("\n\n"), "{}", entry.code);
+            assert!(
+                entry.page().ends_with('\n') && !entry.page().ends_with("\n\n"),
+                "{}",
+                entry.code
+            );
         }
     }
 

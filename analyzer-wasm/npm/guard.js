@@ -76,8 +76,6 @@ export const analyzeJson = (bytes, options) =>
 
 export const shrink = (bytes) => over(bytes, (file) => glue.shrink(file));
 
-export const explain = (code) => guarded(() => glue.explain(code));
-
 export const version = () => guarded(() => glue.version());
 
 export const limit = () => guarded(() => glue.limit());

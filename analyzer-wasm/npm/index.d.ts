@@ -63,7 +63,7 @@ export interface Reproducer {
 /** Cuts a reproducer, to attach to a bug report. */
 export function shrink(bytes: Uint8Array | ArrayBuffer): Reproducer;
 
-/** A diagnosis's page as Markdown; `undefined` for an unknown code. */
+/** A diagnosis's page as Markdown; `undefined` for an unknown code. Needs no `init()`. */
 export function explain(code: string): string | undefined;
 
 /** This package's version. */

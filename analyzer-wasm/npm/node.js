@@ -2,7 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { load } from "./guard.js";
 
-export { KeyholeError, analyze, analyzeJson, explain, limit, shrink, version } from "./guard.js";
+export { explain } from "./explain.js";
+export { KeyholeError, analyze, analyzeJson, limit, shrink, version } from "./guard.js";
 
 export async function init(source) {
   return load(source ?? (await readFile(new URL("./analyzer_bg.wasm", import.meta.url))));

@@ -5,7 +5,7 @@
 //! instance after a panic.
 
 use analyzer_core::report::Report;
-use analyzer_core::{Options, analyze as analyze_image, diagnosis, shrink as reproducer};
+use analyzer_core::{Options, analyze as analyze_image, shrink as reproducer};
 use js_sys::{Array, Error, JSON, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -53,6 +53,7 @@ pub fn analyze(bytes: &Uint8Array, options: Option<AnalyzeOptions>) -> Result<Js
 /// # Errors
 /// As [`analyze`].
 #[wasm_bindgen(js_name = analyzeJson)]
+#[expect(clippy::needless_pass_by_value, reason = "wasm-bindgen takes an optional object by value")]
 pub fn analyze_json(
     bytes: &Uint8Array,
     options: Option<AnalyzeOptions>,
@@ -81,13 +82,6 @@ pub fn shrink(bytes: &Uint8Array) -> Result<JsValue, JsValue> {
     let differences: Array = small.differences.into_iter().map(JsValue::from).collect();
     Reflect::set(&result, &"differences".into(), &differences)?;
     Ok(result.into())
-}
-
-/// The page of a diagnosis, as Markdown; nothing for an unknown code.
-#[wasm_bindgen]
-#[must_use]
-pub fn explain(code: &str) -> Option<String> {
-    diagnosis::find(code).map(|diagnosis| diagnosis.page.to_owned())
 }
 
 /// This package's version.

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { test } from "node:test";
@@ -17,7 +17,11 @@ const need = (name) => {
 const PACKAGE = need("KEYHOLE_PACKAGE");
 const PROVOKED = need("KEYHOLE_PROVOKED");
 const KEYHOLE = need("KEYHOLE_BIN");
-const PYTHON = need("KEYHOLE_PYTHONS").split("\n")[0];
+// The largest is no launcher.
+const size = (path) => statSync(path).size;
+const PYTHON = need("KEYHOLE_PYTHONS")
+  .split("\n")
+  .reduce((a, b) => (size(b) > size(a) ? b : a));
 const NODE = need("KEYHOLE_NODE");
 const require = createRequire(join(NODE, "package.json"));
 
@@ -88,7 +92,9 @@ test("large files in a row do not fill the memory", () => {
 test("a panic is a typed error, and the next call works", async () => {
   const glue = join(project, "provoked");
   mkdirSync(glue, { recursive: true });
-  for (const name of ["guard.js", "node.js"]) writeFileSync(join(glue, name), readFileSync(join(installed, name)));
+  for (const name of ["explain.js", "guard.js", "node.js", "pages.js"]) {
+    writeFileSync(join(glue, name), readFileSync(join(installed, name)));
+  }
   for (const name of ["analyzer.js", "analyzer_bg.wasm"]) {
     writeFileSync(join(glue, name), readFileSync(join(PROVOKED, name)));
   }
@@ -146,7 +152,7 @@ console.log(module, address, page, small);
 
 test("in a browser's worker", async (t) => {
   const files = {
-    "/": ["text/html", "<!doctype html><title>test</title>"],
+    "/": ["text/html", "<!doctype html><title>test</title><link rel='icon' href='data:,'>"],
     "/worker.js": [
       "text/javascript",
       `import { analyze, init } from "./package/index.js";

@@ -36,7 +36,7 @@ pub(crate) static EXAMPLES: [Example; 3] = [
     Example {
         file: "libpython3.10-plain.so",
         title: "A healthy build",
-        words: "Python 3.10 with LTO: two instructions that every decoder reads.",
+        words: "Python 3.10: the address is loaded and passed on, code that every decoder reads.",
     },
 ];
 

@@ -6,6 +6,7 @@
 //! the page is read from the report; nothing is analyzed here.
 
 #![allow(unreachable_pub, reason = "the component macro writes public types")]
+#![allow(clippy::needless_pass_by_value, reason = "a component owns its properties")]
 
 mod analysis;
 mod browser;

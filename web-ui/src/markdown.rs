@@ -107,7 +107,7 @@ fn escaped(text: &str) -> String {
     for letter in visible(text).chars() {
         match letter {
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '@' => {
-                out.extend(['\\', letter])
+                out.extend(['\\', letter]);
             }
             '<' => out += "&lt;",
             '>' => out += "&gt;",
@@ -151,6 +151,6 @@ mod tests {
     fn hostile_names_stay_text() {
         assert_eq!(escaped("a|b <img> @all"), "a\\|b &lt;img&gt; \\@all");
         assert_eq!(code("a`|b"), "`a'¦b`");
-        assert_eq!(escaped("a\nb\u{202e}"), "a\\\\u{a}b\\\\u{202e}".replace("\\\\", "\\\\"));
+        assert_eq!(escaped("a\nb\u{202e}"), "a\\\\u{a}b\\\\u{202e}");
     }
 }

@@ -3,7 +3,7 @@
 //! never sent to a server. The form is kept readable for ever; a new one
 //! gets a new number.
 
-use js_sys::Uint8Array;
+use js_sys::{Array, JSON, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{Blob, Response};
@@ -31,13 +31,71 @@ pub(crate) const LONGEST: usize = 30_000;
 /// and a stop for links made to fill the memory.
 const UNFOLDED: usize = 8 << 20;
 
-/// The fragment for a report.
+/// What of a report's code a link holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// All of it.
+    Everything,
+    /// That of one strategy that found a route.
+    OneStrategy,
+    /// None of it.
+    NoCode,
+}
+
+/// The fragment for a report, with as much of its code as a link can hold;
+/// longer than [`LONGEST`] only when the rest alone is.
 ///
 /// # Errors
 /// The browser cannot compress.
-pub(crate) async fn fragment(json: &str) -> Result<String, JsValue> {
+pub(crate) async fn fragment(json: &str) -> Result<(String, Kept), JsValue> {
+    let whole = pack(json).await?;
+    if whole.len() <= LONGEST {
+        return Ok((whole, Kept::Everything));
+    }
+    let one = pack(&with_traces(json, 1)?).await?;
+    if one.len() <= LONGEST {
+        return Ok((one, Kept::OneStrategy));
+    }
+    Ok((pack(&with_traces(json, 0)?).await?, Kept::NoCode))
+}
+
+/// The report's JSON text with the first `kept` traces of strategies that
+/// found a route, the others empty, as in a report made without traces.
+fn with_traces(json: &str, kept: usize) -> Result<String, JsValue> {
+    let report = JSON::parse(json)?;
+    let mut left = kept;
+    for strategy in Array::from(&Reflect::get(&report, &"strategies".into())?) {
+        let trace = Array::from(&Reflect::get(&strategy, &"trace".into())?);
+        let found = Reflect::get(&strategy, &"outcome".into())? == "route";
+        if trace.length() > 0 && found && left > 0 {
+            left -= 1;
+        } else {
+            Reflect::set(&strategy, &"trace".into(), &Array::new())?;
+        }
+    }
+    written(&report)
+}
+
+/// The report's JSON text without the file's name and build id; nothing when
+/// the text is no report, so that no name gets out.
+pub(crate) fn nameless(json: &str) -> String {
+    let without = || -> Result<String, JsValue> {
+        let report = JSON::parse(json)?;
+        let file = Reflect::get(&report, &"file".into())?;
+        Reflect::set(&file, &"path".into(), &"".into())?;
+        Reflect::set(&file, &"build_id".into(), &JsValue::NULL)?;
+        written(&report)
+    };
+    without().unwrap_or_default()
+}
+
+fn written(report: &JsValue) -> Result<String, JsValue> {
+    Ok(JSON::stringify(report)?.into())
+}
+
+async fn pack(json: &str) -> Result<String, JsValue> {
     let stream = CompressionStream::new(FORMAT)?;
-    let text = Blob::new_with_str_sequence(&js_sys::Array::of1(&json.into()))?;
+    let text = Blob::new_with_str_sequence(&Array::of1(&json.into()))?;
     let packed = text.stream().pipe_through(stream.unchecked_ref());
     let buffer =
         JsFuture::from(Response::new_with_opt_readable_stream(Some(&packed))?.array_buffer()?)
@@ -60,14 +118,14 @@ pub(crate) async fn unfold(fragment: &str) -> Option<Result<String, String>> {
 async fn inflate(packed: &[u8]) -> Result<String, String> {
     let broken = |_: JsValue| "it is damaged".to_owned();
     let stream = DecompressionStream::new(FORMAT).map_err(broken)?;
-    let blob = Blob::new_with_u8_array_sequence(&js_sys::Array::of1(&Uint8Array::from(packed)))
-        .map_err(broken)?;
+    let blob =
+        Blob::new_with_u8_array_sequence(&Array::of1(&Uint8Array::from(packed))).map_err(broken)?;
     let unpacked = blob.stream().pipe_through(stream.unchecked_ref());
     let reader: web_sys::ReadableStreamDefaultReader = unpacked.get_reader().unchecked_into();
     let mut text = Vec::new();
     loop {
         let part = JsFuture::from(reader.read()).await.map_err(broken)?;
-        let value = js_sys::Reflect::get(&part, &"value".into()).map_err(broken)?;
+        let value = Reflect::get(&part, &"value".into()).map_err(broken)?;
         if value.is_undefined() {
             break;
         }

@@ -30,10 +30,7 @@ pub(crate) fn App() -> impl IntoView {
     open_link(session);
 
     let announcement = session.announcement;
-    let whole = move || match session.current() {
-        None => None,
-        Some(entry) => Some(view! { <Shown entry/> }),
-    };
+    let whole = move || session.current().map(|entry| view! { <Shown entry/> });
     view! {
         <header::Header help_open/>
         <main id="main" tabindex="-1">
@@ -66,7 +63,8 @@ fn Shown(entry: crate::session::Entry) -> impl IntoView {
     });
     let state = entry.state.clone();
     move || {
-        stage.track();
+        // Read, not only tracked: a memo that nobody reads follows nothing.
+        stage.get();
         match state.get_untracked() {
             State::Done(analyzed) => {
                 let compared = session.analyzed(session.compared.get());

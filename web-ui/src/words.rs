@@ -18,13 +18,21 @@ pub(crate) fn now() -> f64 {
 
 /// `30.4 MB`.
 pub(crate) fn size(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
-    let bytes_shown = bytes as f64;
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{:.1} KB", bytes_shown / 1e3),
-        _ => format!("{:.1} MB", bytes_shown / 1e6),
+        1_000..999_950 => format!("{} KB", tenths(bytes.saturating_add(50) / 100)),
+        _ => format!("{} MB", tenths(bytes.saturating_add(50_000) / 100_000)),
     }
+}
+
+/// Milliseconds as `12.3`, without the code that prints any number exactly.
+pub(crate) fn milliseconds(time: f64) -> String {
+    tenths((time.max(0.0) * 10.0).round() as u64)
+}
+
+/// `123` as `12.3`.
+fn tenths(number: u64) -> String {
+    format!("{}.{}", number / 10, number % 10)
 }
 
 /// `_PyRuntime + 0x60c`, or the address where there is no runtime.
@@ -177,4 +185,28 @@ pub(crate) fn count(number: usize) -> String {
         "eleven", "twelve",
     ];
     WORDS.get(number).map_or_else(|| number.to_string(), |word| (*word).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_have_one_decimal() {
+        for (bytes, text) in [
+            (999, "999 bytes"),
+            (1_000, "1.0 KB"),
+            (1_049, "1.0 KB"),
+            (1_050, "1.1 KB"),
+            (999_949, "999.9 KB"),
+            (999_950, "1.0 MB"),
+            (30_449_999, "30.4 MB"),
+            (u64::MAX, "18446744073709.5 MB"),
+        ] {
+            assert_eq!(size(bytes), text, "{bytes}");
+        }
+        assert_eq!(milliseconds(12.34), "12.3");
+        assert_eq!(milliseconds(-0.5), "0.0");
+        assert_eq!(milliseconds(f64::NAN), "0.0");
+    }
 }

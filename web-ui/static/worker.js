@@ -1,19 +1,24 @@
 // The worker that analyzes. It reads the file itself, so that the page never
 // holds its bytes, and it is the only part of the page that loads the
-// analyzer: the same npm package that other tools embed.
+// analyzer: the same npm package that other tools embed, without its pages.
 
-import { KeyholeError, analyzeJson, init, limit, shrink } from "./analyzer/index.js";
+import { KeyholeError, analyzeJson, limit, load, shrink } from "./analyzer/guard.js";
 
-// Files are read in pieces of this size, so that progress can be told.
-const PIECE = 8 * 1024 * 1024;
+// A libpython is read at once, which is quickest. What is larger than any is
+// read in pieces, so that progress can be told.
+const AT_ONCE = 64 * 1024 * 1024;
+const PIECE = 16 * 1024 * 1024;
 
 let started;
 
 onmessage = async ({ data }) => {
   if (data.task === "start") {
-    started = init(data.module ?? new URL("./analyzer/analyzer_bg.wasm", import.meta.url));
+    started = load(data.module ?? new URL("./analyzer/analyzer_bg.wasm", import.meta.url));
     started.then(
-      (module) => postMessage({ kind: "ready", module }),
+      (module) => {
+        postMessage({ kind: "ready", module });
+        if (!data.module) warm();
+      },
       () => {}, // told to the first request
     );
     return;
@@ -42,13 +47,23 @@ onmessage = async ({ data }) => {
   }
 };
 
+// Makes the module's memory as large as a libpython needs, before the first
+// file comes: the system hands out the pages slowly.
+function warm() {
+  try {
+    analyzeJson(new Uint8Array(40 * 1024 * 1024));
+  } catch {
+    // Where there is no memory, the first file will tell.
+  }
+}
+
 async function read({ file, buffer }, progress) {
   if (buffer) return new Uint8Array(buffer);
   if (file.size > limit()) {
     throw new KeyholeError("too-large", `The file has ${file.size} bytes; the limit is ${limit()}.`);
   }
   try {
-    if (file.size <= PIECE) return new Uint8Array(await file.arrayBuffer());
+    if (file.size <= AT_ONCE) return new Uint8Array(await file.arrayBuffer());
     const bytes = new Uint8Array(file.size);
     for (let start = 0; start < file.size; start += PIECE) {
       progress(start, file.size);

@@ -46,10 +46,6 @@ fn body(out: &mut String, report: &Report, page: Page) -> std::fmt::Result {
         for result in &report.strategies {
             let (word, _) = words::outcome(result.outcome);
             let route = result.route.map(|route| format!(" {}", route + 1)).unwrap_or_default();
-            let answer = match result.tp_offset {
-                Some(offset) => format!("thread pointer {offset:+}"),
-                None => address(result.value),
-            };
             let detail = result.detail.as_deref().or(result.reason.as_deref()).unwrap_or_default();
             writeln!(out, "| {} | {word}{route} | {} |", code(&result.name), escaped(detail))?;
         }

@@ -118,7 +118,7 @@ pub(super) fn Progress(name: String, state: ArcRwSignal<State>) -> impl IntoView
     view! {
         <section class="card progress" aria-label="Progress">
             <p>{move || parts.get().0}" "<code>{name}</code>"…"</p>
-            <progress max="1" aria-label="Part of the file read" value=move || parts.get().1.map(|part| part.to_string())></progress>
+            <progress max="100" aria-label="Part of the file read" value=move || parts.get().1.map(|part| ((part * 100.0) as u32).to_string())></progress>
             <button type="button" class="button" on:click=move |_| session.cancel()>"Cancel"</button>
         </section>
     }

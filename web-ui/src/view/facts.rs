@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use analyzer_core::report::{GilFacts, Report, ThreadData};
 use leptos::prelude::*;
+use wasm_bindgen::JsValue;
 
 use crate::session::Analyzed;
 use crate::words;
@@ -51,10 +52,14 @@ pub(super) fn Facts(analyzed: Arc<Analyzed>) -> impl IntoView {
     }
 }
 
+/// The text with line breaks. A number that JavaScript cannot hold, which only
+/// a damaged file has, loses bits here; the download has it exact.
 fn pretty(json: &str) -> String {
-    serde_json::from_str::<serde_json::Value>(json)
-        .and_then(|value| serde_json::to_string_pretty(&value))
-        .unwrap_or_else(|_| json.to_owned())
+    let indented = || {
+        let report = js_sys::JSON::parse(json).ok()?;
+        js_sys::JSON::stringify_with_replacer_and_space(&report, &JsValue::NULL, &2.into()).ok()
+    };
+    indented().map_or_else(|| json.to_owned(), String::from)
 }
 
 /// Name and value of each fact that is there.

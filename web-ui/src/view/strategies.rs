@@ -29,21 +29,32 @@ pub(super) fn Strategies(analyzed: Arc<Analyzed>) -> impl IntoView {
         <section id="strategies" tabindex="-1" aria-labelledby="strategies-title">
             <h2 id="strategies-title">"Strategies"</h2>
             <p class="lead">{found}" of "{count}" strategies that apply found a route. Each looked on its own."</p>
-            <div class="scroll" tabindex="0" role="group" aria-label="Table of strategies">
-                <table class="strategies">
-                    <thead>
-                        <tr>
-                            <th scope="col">"Strategy"</th>
-                            <th scope="col">"Route"</th>
-                            <th scope="col">"Answer"</th>
-                            <th scope="col">"What it rests on, or why it found nothing"</th>
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                    {(others > 0).then(|| view! { <tbody class="aside">{aside}</tbody> })}
-                </table>
-            </div>
+            {table(rows, "Table of strategies")}
+            {(others > 0).then(|| view! {
+                <details class="aside">
+                    <summary>{words::verdict::capital(&words::count(others))}" more do not apply to this file"</summary>
+                    {table(aside, "Table of strategies that do not apply")}
+                </details>
+            })}
         </section>
+    }
+}
+
+fn table(rows: impl IntoView + 'static, label: &'static str) -> impl IntoView {
+    view! {
+        <div class="scroll" tabindex="0" role="group" aria-label=label>
+            <table class="strategies">
+                <thead>
+                    <tr>
+                        <th scope="col">"Strategy"</th>
+                        <th scope="col">"Route"</th>
+                        <th scope="col">"Answer"</th>
+                        <th scope="col">"What it rests on, or why it found nothing"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
     }
 }
 

@@ -6,7 +6,8 @@ use leptos::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
 use crate::session::{Analyzed, Entry, Session};
-use crate::{browser, markdown, share};
+use crate::share::{self, Kept};
+use crate::{browser, markdown};
 
 /// The ways to keep a report or pass it on.
 #[component]
@@ -18,7 +19,11 @@ pub(super) fn Take(analyzed: Arc<Analyzed>, entry: Entry) -> impl IntoView {
     let json = {
         let analyzed = Arc::clone(&analyzed);
         move || {
-            if nameless.get_untracked() { nameless_json(&analyzed) } else { analyzed.json.clone() }
+            if nameless.get_untracked() {
+                share::nameless(&analyzed.json)
+            } else {
+                analyzed.json.clone()
+            }
         }
     };
     let base = analyzed.report.file.path.rsplit('/').next().unwrap_or_default().to_owned();
@@ -27,10 +32,14 @@ pub(super) fn Take(analyzed: Arc<Analyzed>, entry: Entry) -> impl IntoView {
     };
 
     let copy_markdown = {
-        let json = json.clone();
+        let analyzed = Arc::clone(&analyzed);
         move |_| {
-            let text = serde_json::from_str(&json()).map(|report| markdown::markdown(&report));
-            let Ok(text) = text else { return };
+            let mut report = analyzed.report.clone();
+            if nameless.get_untracked() {
+                report.file.path = String::new();
+                report.file.build_id = None;
+            }
+            let text = markdown::markdown(&report);
             spawn_local(async move {
                 say(outcome(browser::copy(&text).await.is_ok(), "Markdown copied."));
             });
@@ -80,7 +89,7 @@ pub(super) fn Take(analyzed: Arc<Analyzed>, entry: Entry) -> impl IntoView {
     let copy_link = move |_| {
         let text = json();
         spawn_local(async move {
-            let Ok(fragment) = share::fragment(&text).await else {
+            let Ok((fragment, kept)) = share::fragment(&text).await else {
                 say("This browser cannot compress, so there is no link.".to_owned());
                 return;
             };
@@ -99,7 +108,13 @@ pub(super) fn Take(analyzed: Arc<Analyzed>, entry: Entry) -> impl IntoView {
             if location.set_hash(&fragment).is_err() || !copied {
                 say("The link could not be copied.".to_owned());
             } else {
-                say("Link copied. It holds the report itself; nothing was sent.".to_owned());
+                say(match kept {
+                    Kept::Everything => {
+                        "Link copied. It holds the report itself; nothing was sent.".to_owned()
+                    }
+                    Kept::OneStrategy => "Link copied. It holds the report with the code of one strategy; the rest is too long for a link, and in the JSON. Nothing was sent.".to_owned(),
+                    Kept::NoCode => "Link copied. It holds the report without its instructions, which are too many for a link; they are in the JSON. Nothing was sent.".to_owned(),
+                });
             }
         });
     };
@@ -143,12 +158,4 @@ fn outcome(done: bool, words: &str) -> String {
     } else {
         "The browser did not let this page use the clipboard.".to_owned()
     }
-}
-
-/// The report's JSON text without the file's name and build id.
-fn nameless_json(analyzed: &Analyzed) -> String {
-    let mut report = analyzed.report.clone();
-    report.file.path = String::new();
-    report.file.build_id = None;
-    serde_json::to_string(&report).unwrap_or_default()
 }

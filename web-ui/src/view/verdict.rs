@@ -48,8 +48,10 @@ pub(super) fn Verdict(analyzed: Arc<Analyzed>, name: String) -> impl IntoView {
         .collect_view();
     let timing = analyzed.times.map(|times| {
         format!(
-            "{:.0} ms from drop to verdict: {:.0} ms reading, {:.1} ms analysis",
-            times.total, times.read, times.analyze
+            "{} ms from drop to verdict: {} ms reading, {} ms analysis",
+            words::milliseconds(times.total),
+            words::milliseconds(times.read),
+            words::milliseconds(times.analyze)
         )
     });
     view! {

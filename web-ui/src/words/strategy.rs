@@ -8,6 +8,7 @@ pub(crate) fn name(name: &str) -> (String, Option<&str>) {
         name.split_once(':').map_or((name, None), |(kind, function)| (kind, Some(function)));
     let kind = match kind {
         "dataflow" => "Code of",
+        "dwarf" => "Debug information on",
         other => return (sentence(other), function),
     };
     (kind.to_owned(), function)

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
-import { mkdirSync, readFileSync, readdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { serveSite } from "./server.mjs";
 
@@ -17,6 +17,8 @@ export const KEYHOLE = need("KEYHOLE_BIN");
 export const PACKAGE = need("KEYHOLE_PACKAGE");
 export const PROVOKED = need("KEYHOLE_PROVOKED");
 export const PYTHONS = need("KEYHOLE_PYTHONS").split("\n").filter(Boolean);
+const size = (path) => statSync(path).size;
+export const LARGEST = PYTHONS.reduce((a, b) => (size(b) > size(a) ? b : a));
 export const SCRATCH = need("KEYHOLE_SCRATCH");
 const require = createRequire(join(need("KEYHOLE_NODE"), "package.json"));
 const { chromium } = require("playwright-core");
@@ -53,6 +55,8 @@ export async function open(t, options = {}) {
   const complaints = [];
   const requests = [];
   page.on("console", (message) => {
+    // Where a test blocks the service worker, Playwright says so on the console.
+    if (message.text().includes("blocked by Playwright")) return;
     if (["error", "warning"].includes(message.type())) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
@@ -89,26 +93,31 @@ function siteFiles(folder = SITE) {
 
 export const choose = (page, files) => page.locator("#file-input").setInputFiles(files);
 
-// Drops files as a user does: the browser's own handles, not copies.
-export async function drop(page, files) {
-  await page.evaluate(() => {
-    const input = document.createElement("input");
-    input.type = "file";
-    input.multiple = true;
-    input.id = "hand";
-    input.setAttribute("aria-label", "test");
-    document.body.append(input);
-  });
-  await page.locator("#hand").setInputFiles(files);
-  await page.evaluate(() => {
-    const input = document.getElementById("hand");
-    const dataTransfer = new DataTransfer();
-    for (const file of input.files) dataTransfer.items.add(file);
-    input.remove();
-    for (const type of ["dragenter", "dragover", "drop"]) {
-      document.body.dispatchEvent(
-        new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }),
-      );
+// Drops files as a user does, the browser's own handles and not copies; one
+// drop for each argument, the next as soon as the page has seen the one before.
+export async function drop(page, ...drops) {
+  for (const files of drops) {
+    await page.evaluate(() => {
+      const input = document.createElement("input");
+      input.type = "file";
+      input.multiple = true;
+      input.className = "hand";
+      input.setAttribute("aria-label", "test");
+      document.body.append(input);
+    });
+    await page.locator(".hand").last().setInputFiles(files);
+  }
+  await page.evaluate(async () => {
+    for (const input of document.querySelectorAll(".hand")) {
+      const dataTransfer = new DataTransfer();
+      for (const file of input.files) dataTransfer.items.add(file);
+      input.remove();
+      for (const type of ["dragenter", "dragover", "drop"]) {
+        document.body.dispatchEvent(
+          new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }),
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve));
     }
   });
 }

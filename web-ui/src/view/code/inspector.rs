@@ -65,7 +65,7 @@ pub(super) fn Inspector(
                     }
                 })
                 .collect_view();
-            view! { <h4>"Where it came from"</h4><ol class="history">{items}</ol> }
+            view! { <h3>"Where it came from"</h3><ol class="history">{items}</ol> }
         });
         let failing = analyzed
             .report
@@ -80,7 +80,7 @@ pub(super) fn Inspector(
             <p class="big"><code class="ins">{instruction_parts(&step.text)}</code></p>
             {instruction::meaning(&step.text).map(|text| view! { <p>{capital(text)}"."</p> })}
             {failing}
-            {(!step.effects.is_empty()).then(|| view! { <h4>"What changed"</h4><ul class="changed">{changed}</ul> })}
+            {(!step.effects.is_empty()).then(|| view! { <h3>"What changed"</h3><ul class="changed">{changed}</ul> })}
             {history}
         })
     };

@@ -140,7 +140,7 @@ fn values(step: &Step, index: usize, pointing: Pointing) -> impl IntoView + use<
 /// What the step is for the analysis.
 fn role(step: &Step) -> Option<impl IntoView + use<>> {
     let (glyph, words) = match step.role? {
-        StepRole::Branch => ("⑂", "both ways followed"),
+        StepRole::Branch => ("⇄", "both ways followed"),
         StepRole::FollowedCall => ("↳", "call followed"),
         StepRole::SkippedCall => ("↷", "call stepped over"),
         StepRole::Sink => ("◉", "the answer is consumed here"),
