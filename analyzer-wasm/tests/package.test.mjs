@@ -17,10 +17,11 @@ const need = (name) => {
 const PACKAGE = need("KEYHOLE_PACKAGE");
 const PROVOKED = need("KEYHOLE_PROVOKED");
 const KEYHOLE = need("KEYHOLE_BIN");
-// The largest is no launcher.
+// The largest is no launcher. Programs that only speak of Python may be larger.
 const size = (path) => statSync(path).size;
 const PYTHON = need("KEYHOLE_PYTHONS")
   .split("\n")
+  .filter((path) => basename(path).includes("python"))
   .reduce((a, b) => (size(b) > size(a) ? b : a));
 const NODE = need("KEYHOLE_NODE");
 const require = createRequire(join(NODE, "package.json"));

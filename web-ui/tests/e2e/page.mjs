@@ -18,7 +18,10 @@ export const PACKAGE = need("KEYHOLE_PACKAGE");
 export const PROVOKED = need("KEYHOLE_PROVOKED");
 export const PYTHONS = need("KEYHOLE_PYTHONS").split("\n").filter(Boolean);
 const size = (path) => statSync(path).size;
-export const LARGEST = PYTHONS.reduce((a, b) => (size(b) > size(a) ? b : a));
+// Programs that only speak of Python may be larger.
+export const LARGEST = PYTHONS.filter((path) => basename(path).includes("python")).reduce(
+  (a, b) => (size(b) > size(a) ? b : a),
+);
 export const SCRATCH = need("KEYHOLE_SCRATCH");
 const require = createRequire(join(need("KEYHOLE_NODE"), "package.json"));
 const { chromium } = require("playwright-core");

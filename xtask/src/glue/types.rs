@@ -73,7 +73,7 @@ fn members(fields: &Fields, indent: &str) -> Result<String> {
         let Some(name) = &field.ident else { bail!("a field without a name") };
         known(&field.attrs, &[]).with_context(|| name.to_string())?;
         let kind = kind(&field.ty).with_context(|| name.to_string())?;
-        write!(text, "{}{indent}{name}: {kind};\n", doc(&field.attrs, indent))?;
+        writeln!(text, "{}{indent}{name}: {kind};", doc(&field.attrs, indent))?;
     }
     Ok(text)
 }
