@@ -16,7 +16,7 @@ mod recording;
 use std::{collections::BTreeSet, process::Command, time::Duration};
 
 use expectation::Expectation;
-use python::{Python, Workload};
+use python::{Loading, Python, Workload};
 use recording::{Recording, Sample, record};
 
 /// Whether sampling is possible here; says why not.
@@ -266,6 +266,34 @@ fn keys_may_be_burnt() {
                 let recording = record(&["-p", &workload.pid()]);
                 check(python, &recording, &Expectation::of("deep.py"));
             }
+        },
+    );
+}
+
+#[test]
+fn a_process_that_is_still_being_loaded() {
+    let Some(helper) = python::loading_helper() else {
+        eprintln!("skipped: there is no C compiler for the program that stops a loader");
+        return;
+    };
+    each(
+        |python| python.root.is_none(),
+        |python| {
+            let mut loading = Loading::start(&helper, python, "deep.py", &["10"]);
+            let pid = loading.pid().to_string();
+            let recording = std::thread::scope(|scope| {
+                let recording = scope.spawn(|| record(&["-p", &pid]));
+                std::thread::sleep(Duration::from_millis(500));
+                loading.go_on();
+                recording.join().expect("recorded")
+            });
+            let expectation = Expectation::of("deep.py");
+            let right = recording
+                .with_stack()
+                .filter(|sample| expectation.objection(&sample.frames, python.minor).is_none())
+                .count();
+            // Samples of its start are of other files.
+            assert!(right >= 30, "{python}: {right} samples\n{}", recording.errors);
         },
     );
 }

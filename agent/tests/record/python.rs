@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fmt,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -215,33 +215,87 @@ impl Drop for Workload {
     }
 }
 
-/// A library that makes pthread keys before Python can.
+/// A Python that stopped while it was being loaded: the files before the C
+/// library are mapped. Killed when dropped.
 #[derive(Debug)]
-pub(crate) struct KeyBurner {
-    _folder: tempfile::TempDir,
-    library: PathBuf,
+pub(crate) struct Loading {
+    helper: Child,
+    pid: u32,
 }
 
-impl KeyBurner {
-    /// For `LD_PRELOAD`.
-    pub(crate) fn path(&self) -> &OsStr {
-        self.library.as_os_str()
+impl Loading {
+    /// Starts a workload with the helper that [`loading_helper`] built.
+    pub(crate) fn start(helper: &Built, python: &Python, name: &str, arguments: &[&str]) -> Self {
+        let mut helper = Command::new(&helper.file)
+            .arg(&python.program)
+            .arg(workload(name))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the helper starts");
+        let mut line = String::new();
+        let output = helper.stdout.take().expect("its output");
+        BufReader::new(output).read_line(&mut line).expect("its first line");
+        let pid = line.trim_end().parse().expect("a process id");
+        Self { helper, pid }
+    }
+
+    /// The process id of the Python.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets it go on.
+    pub(crate) fn go_on(&mut self) {
+        let mut input = self.helper.stdin.take().expect("its input");
+        input.write_all(b"\n").expect("the helper listens");
     }
 }
 
-/// Builds it; `None` without a C compiler.
-pub(crate) fn key_burner() -> Option<KeyBurner> {
-    let folder = tempfile::tempdir().ok()?;
-    let (source, library) = (folder.path().join("burn.c"), folder.path().join("burn.so"));
+impl Drop for Loading {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-9", &self.pid.to_string()]).status();
+        let _ = self.helper.kill();
+        let _ = self.helper.wait();
+    }
+}
+
+/// Something that was built from C.
+#[derive(Debug)]
+pub(crate) struct Built {
+    _folder: tempfile::TempDir,
+    file: PathBuf,
+}
+
+impl Built {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &OsStr {
+        self.file.as_os_str()
+    }
+}
+
+/// A library for `LD_PRELOAD` that makes pthread keys before Python can;
+/// `None` without a C compiler.
+pub(crate) fn key_burner() -> Option<Built> {
     let code = "#include <pthread.h>\n#include <stdlib.h>\n\
         __attribute__((constructor)) static void burn(void) {\n\
         const char *number = getenv(\"KEYHOLE_BURNT_KEYS\");\n\
         for (int i = 0; number && i < atoi(number); i++) { pthread_key_t key; pthread_key_create(&key, 0); }\n}\n";
+    build(code, &["-shared", "-fPIC", "-pthread"])
+}
+
+/// The program that stops another while it is being loaded; `None` without a
+/// C compiler.
+pub(crate) fn loading_helper() -> Option<Built> {
+    build(include_str!("loading.c"), &[])
+}
+
+fn build(code: &str, options: &[&str]) -> Option<Built> {
+    let folder = tempfile::tempdir().ok()?;
+    let (source, file) = (folder.path().join("source.c"), folder.path().join("built"));
     std::fs::write(&source, code).ok()?;
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-pthread", "-o"])
-        .args([&library, &source])
-        .status()
-        .ok()?;
-    built.success().then_some(KeyBurner { _folder: folder, library })
+    let built = Command::new("cc").args(options).arg("-o").args([&file, &source]).status().ok()?;
+    assert!(built.success(), "cc builds it");
+    Some(Built { _folder: folder, file })
 }
