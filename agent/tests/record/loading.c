@@ -1,5 +1,5 @@
-// Runs a program and stops it when its loader is about to open the C library.
-// Prints its process id then, and lets it go on when a line comes in.
+// Runs a program in a root folder and stops it when its loader is about to open
+// the C library. Prints its process id then, and lets it go on when a line comes in.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,12 +24,13 @@ static int names_libc(pid_t pid, unsigned long address) {
 }
 
 int main(int count, char **arguments) {
+    if (count < 3) return 2;
     pid_t pid = fork();
     if (pid == 0) {
         ptrace(PTRACE_TRACEME, 0, 0, 0);
         int quiet = dup(2);
         dup2(quiet, 1);
-        execvp(arguments[1], arguments + 1);
+        if (chroot(arguments[1]) == 0) execv(arguments[2], arguments + 2);
         return 127;
     }
     int status;
