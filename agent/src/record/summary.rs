@@ -41,7 +41,7 @@ pub(super) fn print(
         writeln!(out, "written to {}", path.display())?;
     }
     for (counter, value) in &profile.counters {
-        if counter.is_trouble() && *value != 0 {
+        if counter.is_noteworthy() && *value != 0 {
             writeln!(out, "{}: {value}", counter.name())?;
         }
     }
