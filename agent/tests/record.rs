@@ -177,6 +177,15 @@ fn threads_are_told_by_what_they_do_with_the_gil() {
             let share = |samples: &[&Sample], fits: &dyn Fn(&Sample) -> bool| {
                 samples.iter().filter(|sample| fits(sample)).count() as f64 / samples.len() as f64
             };
+            if python.free_threaded {
+                let detached = |sample: &Sample| sample.thread_state == "none current";
+                let off = |sample: &Sample| sample.gil == "disabled";
+                let runs = share(&holding, &|sample| off(sample) && !detached(sample));
+                assert!(runs > 0.9, "{python}: the working thread is attached in {runs}");
+                let packs = share(&releasing, &|sample| off(sample) && detached(sample));
+                assert!(packs > 0.9, "{python}: the packing thread is detached in {packs}");
+                return;
+            }
             // While it waits to get the GIL back the holder is not running, and while
             // the data is packed its thread holds nothing. 2.7 lets go of its lock
             // every hundred instructions, without being asked to.

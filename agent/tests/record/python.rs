@@ -19,6 +19,8 @@ pub(crate) struct Python {
     pub(crate) major: u32,
     /// Minor version.
     pub(crate) minor: u32,
+    /// Whether it runs without its GIL.
+    pub(crate) free_threaded: bool,
     /// Where its library is, for a copy.
     home: Option<String>,
 }
@@ -67,13 +69,15 @@ impl Python {
     }
 
     fn of(program: PathBuf, root: Option<PathBuf>) -> Option<Self> {
-        let mut python = Self { program, root, major: 0, minor: 0, home: None };
-        let code = "import sys; sys.stdout.write('%d %d %s' % (sys.version_info[0], sys.version_info[1], sys.base_prefix if hasattr(sys, 'base_prefix') else sys.prefix))";
+        let mut python =
+            Self { program, root, major: 0, minor: 0, free_threaded: false, home: None };
+        let code = "import sys; sys.stdout.write('%d %d %d %s' % (sys.version_info[0], sys.version_info[1], not getattr(sys, '_is_gil_enabled', lambda: True)(), getattr(sys, 'base_prefix', sys.prefix)))";
         let output = python.command(&[]).args(["-c", code]).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
-        let mut words = text.splitn(3, ' ');
+        let mut words = text.splitn(4, ' ');
         python.major = words.next()?.parse().ok()?;
         python.minor = words.next()?.parse().ok()?;
+        python.free_threaded = words.next()? == "1";
         python.home = words.next().map(ToOwned::to_owned);
         Some(python)
     }
