@@ -237,7 +237,7 @@ fn another_program_in_the_same_process_is_another_python() {
         // Its output must not be ours: it goes on when keyhole has ended.
         let quietly = "exec \"$0\" \"$@\" > /dev/null 2>&1";
         let mut words: Vec<OsString> =
-            ["-n", "2500", "-r", "4999", "--", "/bin/sh", "-c", quietly].map(Into::into).into();
+            ["-n", "3500", "-r", "4999", "--", "/bin/sh", "-c", quietly].map(Into::into).into();
         words.extend(first.words());
         let paths =
             [first.script("replace.py"), second.program.clone(), second.script("nested.py")];

@@ -63,7 +63,10 @@ impl std::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Gone => f.write_str("there is no such process"),
-            Self::Denied => f.write_str("we may not look at it; run as root"),
+            Self::Denied => f.write_str(
+                "we may not look at it: that needs CAP_SYS_PTRACE in its user namespace, as root \
+                 mostly has",
+            ),
             Self::NotPython => f.write_str("no Python runtime is mapped in it"),
             Self::Refused { report, refusal } => {
                 let version = report

@@ -181,7 +181,8 @@ impl Processes {
             watch.obstacle = obstacle;
             watch.next = Instant::now() + watch.pause;
             let longest = if watch.asked_for { LONGEST_PAUSE } else { LONGEST_PAUSE_UNASKED };
-            watch.pause = (watch.pause * 2).min(longest);
+            // It is noticed at the latest when it has run half as long again.
+            watch.pause = (watch.pause * 3 / 2).min(longest);
         }
     }
 
