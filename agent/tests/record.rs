@@ -104,7 +104,7 @@ fn recursion_of_300_is_whole() {
         |_| true,
         |python| {
             let workload = Workload::start(python, "deep.py", &["300"]);
-            let recording = record(&["-p", &workload.pid()]);
+            let recording = record(&["-p", &workload.pid(), "-n", "300"]);
             check(python, &recording, &Expectation::of("deep.py"));
             for sample in recording.with_stack() {
                 assert_eq!(sample.status, "complete", "{python}");
@@ -120,7 +120,7 @@ fn recursion_of_5000_is_truncated_and_says_so() {
         |_| true,
         |python| {
             let workload = Workload::start(python, "recursion.py", &["5000"]);
-            let recording = record(&["-p", &workload.pid()]);
+            let recording = record(&["-p", &workload.pid(), "-n", "150"]);
             let samples: Vec<&Sample> =
                 recording.with_stack().filter(|sample| sample.frames.len() > 100).collect();
             assert!(samples.len() >= 30, "{python}: only {} samples", samples.len());
@@ -196,6 +196,29 @@ fn threads_are_told_by_what_they_do_with_the_gil() {
             assert!(
                 free > 0.9,
                 "{python}: the packing thread is without the GIL in {free} of its samples"
+            );
+        },
+    );
+}
+
+#[test]
+fn samples_are_chosen_by_what_their_thread_does_with_the_gil() {
+    each(
+        |python| !python.free_threaded && [9, 11, 13].contains(&python.minor),
+        |python| {
+            let workload = Workload::start(python, "threads.py", &[]);
+            let names = |option: &str| -> BTreeSet<String> {
+                let recording = record(&["-p", &workload.pid(), "-n", "1500", option]);
+                let holds = |sample: &Sample| sample.gil == "this thread";
+                for sample in recording.with_stack() {
+                    assert_eq!(holds(sample), option == "--gil", "{python}: {option} {sample:?}");
+                }
+                recording.with_stack().map(|sample| sample.frames[0].name.clone()).collect()
+            };
+            assert!(names("--gil").contains("hold"), "{python}: the holder is missing");
+            assert!(
+                names("--released").contains("pack"),
+                "{python}: the packing thread is missing"
             );
         },
     );
