@@ -52,8 +52,10 @@ counters! {
     CopyRingFull "names lost: ring buffer full",
     /// Copies put off because the queue of one sample was full.
     CopyDeferred "names put off",
-    /// Copies with a part that was not resident.
-    CopyFault "names on pages that are not resident",
+    /// Copies with a part that was not resident; the agent reads it later.
+    CopyFault "names on pages that were not resident, read later",
+    /// Frames whose code object was not resident; the agent reads it later.
+    CodeFault "frames whose code was not resident, read later",
     /// Children that inherited their parent's configuration.
     Inherited "forked children",
     /// Children that could not be configured because the map was full.
@@ -65,6 +67,12 @@ counters! {
 }
 
 impl Counter {
+    /// Whether a count of this is worth a line for the user.
+    #[must_use]
+    pub const fn is_noteworthy(self) -> bool {
+        self.is_trouble() || matches!(self, Self::CopyFault | Self::CodeFault)
+    }
+
     /// Whether a count of this says that something is missing from the samples.
     #[must_use]
     pub const fn is_trouble(self) -> bool {

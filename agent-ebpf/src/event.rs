@@ -65,7 +65,8 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Entry {
-    /// Address of the code object (or type), with the entry's kind in the top byte.
+    /// Address of the code object (or type), with the entry's kind in the top
+    /// byte and [`ENTERED_FROM_NATIVE`] above it.
     pub object: u64,
     /// Its fingerprint; see [`fingerprint`](crate::fingerprint).
     pub print: u32,
@@ -80,19 +81,26 @@ pub const NO_INSTRUCTION: i32 = i32::MIN;
 pub const ENTRY_KIND_SHIFT: u32 = 56;
 /// A Python frame.
 pub const ENTRY_FRAME: u64 = 0;
-/// A native call: the frames before it were entered from C.
-pub const ENTRY_BOUNDARY: u64 = 1;
 /// The class of `self` or `cls` of the frame before it.
-pub const ENTRY_CLASS: u64 = 2;
+pub const ENTRY_CLASS: u64 = 1;
 /// A Python frame whose code object could not be read.
-pub const ENTRY_UNREADABLE: u64 = 3;
+pub const ENTRY_UNREADABLE: u64 = 2;
+/// Set in [`Entry::object`] of a frame that was entered from native code.
+pub const ENTERED_FROM_NATIVE: u64 = 1 << 63;
 
 impl Entry {
     /// The kind.
     #[inline(always)]
     #[must_use]
     pub const fn kind(self) -> u64 {
-        self.object >> ENTRY_KIND_SHIFT
+        (self.object & !ENTERED_FROM_NATIVE) >> ENTRY_KIND_SHIFT
+    }
+
+    /// Whether the frame was entered from native code.
+    #[inline(always)]
+    #[must_use]
+    pub const fn entered_from_native(self) -> bool {
+        self.object & ENTERED_FROM_NATIVE != 0
     }
 
     /// The address.

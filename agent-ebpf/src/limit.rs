@@ -1,6 +1,6 @@
 //! Bounds that both sides rely on.
 
-/// Entries of one stack: frames, native boundaries and class notes together.
+/// Entries of one stack: frames and class notes together.
 pub const STACK_ENTRIES: usize = 1024;
 
 /// Entries walked by one run of the walking program before it calls itself again.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, rc::Rc, time::SystemTime};
 
 use agent_ebpf::{
     counter::Counter,
-    event::{ENTRY_BOUNDARY, ENTRY_CLASS, Entry, NO_INSTRUCTION},
+    event::{ENTRY_CLASS, Entry, NO_INSTRUCTION},
 };
 
 use crate::{
@@ -150,12 +150,6 @@ impl Resolver<'_> {
         let mut lost = 0;
         let mut entries = entries.iter().peekable();
         while let Some(&entry) = entries.next() {
-            if entry.kind() == ENTRY_BOUNDARY {
-                if let Some(last) = stack.entered_from_native.last_mut() {
-                    *last = true;
-                }
-                continue;
-            }
             let class = entries
                 .next_if(|next| next.kind() == ENTRY_CLASS)
                 .and_then(|class| Key::of(incarnation, *class))
@@ -174,7 +168,7 @@ impl Resolver<'_> {
                 next
             });
             stack.frames.push(id);
-            stack.entered_from_native.push(false);
+            stack.entered_from_native.push(entry.entered_from_native());
         }
         stack.frames.reverse();
         stack.entered_from_native.reverse();

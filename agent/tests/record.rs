@@ -13,11 +13,11 @@ mod python;
 #[path = "record/recording.rs"]
 mod recording;
 
-use std::{collections::BTreeSet, process::Command, time::Duration};
+use std::{collections::BTreeSet, ffi::OsString, path::Path, process::Command, time::Duration};
 
 use expectation::Expectation;
-use python::{Python, Workload};
-use recording::{Recording, Sample, record};
+use python::{Loading, Python, Workload};
+use recording::{Recording, Sample, record, record_under};
 
 /// Whether sampling is possible here; says why not.
 fn possible() -> bool {
@@ -104,7 +104,7 @@ fn recursion_of_300_is_whole() {
         |_| true,
         |python| {
             let workload = Workload::start(python, "deep.py", &["300"]);
-            let recording = record(&["-p", &workload.pid()]);
+            let recording = record(&["-p", &workload.pid(), "-n", "300"]);
             check(python, &recording, &Expectation::of("deep.py"));
             for sample in recording.with_stack() {
                 assert_eq!(sample.status, "complete", "{python}");
@@ -120,13 +120,13 @@ fn recursion_of_5000_is_truncated_and_says_so() {
         |_| true,
         |python| {
             let workload = Workload::start(python, "recursion.py", &["5000"]);
-            let recording = record(&["-p", &workload.pid()]);
+            let recording = record(&["-p", &workload.pid(), "-n", "150"]);
             let samples: Vec<&Sample> =
                 recording.with_stack().filter(|sample| sample.frames.len() > 100).collect();
             assert!(samples.len() >= 30, "{python}: only {} samples", samples.len());
             for sample in samples {
                 assert_eq!(sample.status, "truncated", "{python}");
-                assert!(sample.frames.len() >= 512, "{python}: {} frames", sample.frames.len());
+                assert!(sample.frames.len() >= 1000, "{python}: {} frames", sample.frames.len());
                 assert_eq!(sample.frames[0].name, "spin", "{python}");
                 assert!(sample.frames[1..].iter().all(|frame| frame.name == "descend"), "{python}");
             }
@@ -177,14 +177,48 @@ fn threads_are_told_by_what_they_do_with_the_gil() {
             let share = |samples: &[&Sample], fits: &dyn Fn(&Sample) -> bool| {
                 samples.iter().filter(|sample| fits(sample)).count() as f64 / samples.len() as f64
             };
+            if python.free_threaded {
+                let detached = |sample: &Sample| sample.thread_state == "none current";
+                let off = |sample: &Sample| sample.gil == "disabled";
+                let runs = share(&holding, &|sample| off(sample) && !detached(sample));
+                assert!(runs > 0.9, "{python}: the working thread is attached in {runs}");
+                let packs = share(&releasing, &|sample| off(sample) && detached(sample));
+                assert!(packs > 0.9, "{python}: the packing thread is detached in {packs}");
+                return;
+            }
             // While it waits to get the GIL back the holder is not running, and while
-            // the data is packed its thread holds nothing.
+            // the data is packed its thread holds nothing. 2.7 lets go of its lock
+            // every hundred instructions, without being asked to.
             let holds = share(&holding, &|sample| sample.gil == "this thread");
-            assert!(holds > 0.9, "{python}: the holder holds the GIL in {holds} of its samples");
+            let least = if python.major == 2 { 0.6 } else { 0.9 };
+            assert!(holds > least, "{python}: the holder holds the GIL in {holds} of its samples");
             let free = share(&releasing, &|sample| sample.gil != "this thread");
             assert!(
                 free > 0.9,
                 "{python}: the packing thread is without the GIL in {free} of its samples"
+            );
+        },
+    );
+}
+
+#[test]
+fn samples_are_chosen_by_what_their_thread_does_with_the_gil() {
+    each(
+        |python| !python.free_threaded && [9, 11, 13].contains(&python.minor),
+        |python| {
+            let workload = Workload::start(python, "threads.py", &[]);
+            let names = |option: &str| -> BTreeSet<String> {
+                let recording = record(&["-p", &workload.pid(), "-n", "1500", option]);
+                let holds = |sample: &Sample| sample.gil == "this thread";
+                for sample in recording.with_stack() {
+                    assert_eq!(holds(sample), option == "--gil", "{python}: {option} {sample:?}");
+                }
+                recording.with_stack().map(|sample| sample.frames[0].name.clone()).collect()
+            };
+            assert!(names("--gil").contains("hold"), "{python}: the holder is missing");
+            assert!(
+                names("--released").contains("pack"),
+                "{python}: the packing thread is missing"
             );
         },
     );
@@ -219,19 +253,18 @@ fn another_program_in_the_same_process_is_another_python() {
     }
     let pythons = python::all();
     for (first, second) in pythons.iter().zip(pythons.iter().skip(1)) {
-        if first.root.is_some() || second.root.is_some() {
+        if first.root != second.root {
             continue;
         }
         eprintln!("{first}, then {second}");
-        let nested = python::workload("nested.py");
-        let program = second.program.to_string_lossy().into_owned();
-        let script = python::workload("replace.py");
-        let (first_program, script) = (first.program.to_string_lossy(), script.to_string_lossy());
-        let nested = nested.to_string_lossy();
         // Its output must not be ours: it goes on when keyhole has ended.
         let quietly = "exec \"$0\" \"$@\" > /dev/null 2>&1";
-        let run = ["/bin/sh", "-c", quietly, &first_program, &script, &program, &nested];
-        let words = [&["-n", "2500", "-r", "4999", "--"][..], &run].concat();
+        let mut words: Vec<OsString> =
+            ["-n", "3500", "-r", "4999", "--", "/bin/sh", "-c", quietly].map(Into::into).into();
+        words.extend(first.words());
+        let paths =
+            [first.script("replace.py"), second.program.clone(), second.script("nested.py")];
+        words.extend(paths.map(Into::into));
         let recording = record(&words);
         for pid in recording.samples.iter().map(|sample| sample.pid).collect::<BTreeSet<_>>() {
             let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
@@ -257,15 +290,44 @@ fn keys_may_be_burnt() {
         return;
     };
     each(
-        |python| python.root.is_none(),
+        |_| true,
         |python| {
+            let burner = python.brought_in(burner.path());
             for keys in ["3", "40"] {
                 let environment =
-                    [("LD_PRELOAD", burner.path()), ("KEYHOLE_BURNT_KEYS", keys.as_ref())];
+                    [("LD_PRELOAD", burner.as_os_str()), ("KEYHOLE_BURNT_KEYS", keys.as_ref())];
                 let workload = Workload::start_with(python, "deep.py", &["10"], &environment);
                 let recording = record(&["-p", &workload.pid()]);
                 check(python, &recording, &Expectation::of("deep.py"));
             }
+        },
+    );
+}
+
+#[test]
+fn a_process_that_is_still_being_loaded() {
+    let Some(helper) = python::loading_helper() else {
+        eprintln!("skipped: there is no C compiler for the program that stops a loader");
+        return;
+    };
+    each(
+        |_| true,
+        |python| {
+            let mut loading = Loading::start(&helper, python, "deep.py", &["10"]);
+            let pid = loading.pid().to_string();
+            let recording = std::thread::scope(|scope| {
+                let recording = scope.spawn(|| record(&["-p", &pid]));
+                std::thread::sleep(Duration::from_millis(500));
+                loading.go_on();
+                recording.join().expect("recorded")
+            });
+            let expectation = Expectation::of("deep.py");
+            let right = recording
+                .with_stack()
+                .filter(|sample| expectation.objection(&sample.frames, python.minor).is_none())
+                .count();
+            // Samples of its start are of other files.
+            assert!(right >= 30, "{python}: {right} samples\n{}", recording.errors);
         },
     );
 }
@@ -290,7 +352,7 @@ fn names_may_be_long_and_of_any_script() {
 #[test]
 fn interpreters_inside_are_seen() {
     each(
-        |python| (8..=13).contains(&python.minor) && python.major == 3,
+        |python| python.major == 3 && python.minor >= 8,
         |python| {
             let workload = Workload::start(python, "interpreters.py", &[]);
             let recording = record(&["-p", &workload.pid()]);
@@ -304,20 +366,22 @@ fn interpreters_inside_are_seen() {
 #[test]
 fn stray_mappings_and_a_second_runtime_do_not_confuse() {
     each(
-        |python| python.major == 3 && python.root.is_none(),
+        |python| python.major == 3,
         |python| {
-            let mut arguments = Vec::new();
-            let copy = python.library().map(|library| {
-                let folder = tempfile::tempdir().expect("a folder");
+            let copy = python.any_library().map(|library| {
+                let folder = python.folder();
                 let copy = folder.path().join("libpython-copy.so");
                 std::fs::copy(library, &copy).expect("copied");
-                (folder, copy)
+                (python.brought_in(&copy), folder)
             });
-            if let Some((_, copy)) = &copy {
-                arguments.push(copy.to_string_lossy().into_owned());
-            }
+            let arguments: Vec<String> =
+                copy.iter().map(|(path, _)| path.to_string_lossy().into_owned()).collect();
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let workload = Workload::start(python, "remap.py", &arguments);
+            // The workload reads its own memory maps.
+            let root = python.root.as_deref().unwrap_or(Path::new("/")).to_string_lossy();
+            let with_proc = "mount -t proc proc \"$0/proc\" && exec \"$@\"";
+            let under = ["unshare", "-m", "/bin/sh", "-c", with_proc, &root];
+            let workload = Workload::start_under(python, "remap.py", &arguments, &under);
             let recording = record(&["-p", &workload.pid()]);
             check(python, &recording, &Expectation::of("remap.py"));
             if copy.is_some() {
@@ -334,7 +398,7 @@ fn stray_mappings_and_a_second_runtime_do_not_confuse() {
 #[test]
 fn namespaces_of_its_own() {
     each(
-        |python| python.root.is_none(),
+        |_| true,
         |python| {
             let workload = Workload::start_under(
                 python,
@@ -351,34 +415,69 @@ fn namespaces_of_its_own() {
 }
 
 #[test]
-fn a_program_that_was_deleted_while_it_runs() {
+fn a_recorder_in_a_namespace_of_its_own() {
     each(
-        |python| python.root.is_none() && python.library().is_none(),
+        |python| python.major == 3 && python.minor >= 7,
         |python| {
-            let folder = tempfile::tempdir().expect("a folder");
-            let copy = python.copied_to(folder.path());
-            let workload = Workload::start(&copy, "deep.py", &["10"]);
-            std::fs::remove_file(&copy.program).expect("removed");
-            let recording = record(&["-p", &workload.pid()]);
-            check(&copy, &recording, &Expectation::of("deep.py"));
-            // Replaced: another file has its name.
-            std::fs::copy("/bin/true", &copy.program).expect("replaced");
-            let recording = record(&["-p", &workload.pid()]);
-            check(&copy, &recording, &Expectation::of("deep.py"));
+            let mut words: Vec<OsString> = ["-r", "997", "--"].map(Into::into).into();
+            words.extend(python.words());
+            words.extend([python.script("shares.py").into(), "0.2".into()]);
+            let recording = record_under(&["unshare", "-pfm", "--mount-proc"], &words);
+            let work = recording
+                .with_stack()
+                .filter(|sample| sample.frames.iter().any(|frame| frame.name == "work"))
+                .collect::<Vec<_>>();
+            assert!(work.len() >= 30, "{python}: {} samples\n{}", work.len(), recording.errors);
+            // Its numbers, not ours: the namespace's first process is the recorder.
+            assert!(work.iter().all(|sample| sample.pid < 100), "{python}");
         },
     );
 }
 
 #[test]
+fn pages_that_are_not_resident_are_read_later() {
+    each(
+        |_| true,
+        |python| {
+            let workload = Workload::start(python, "paged_out.py", &[]);
+            let recording = record(&["-p", &workload.pid()]);
+            check(python, &recording, &Expectation::of("paged_out.py"));
+            for what in ["names on pages that were not resident", "code was not resident"] {
+                assert!(recording.errors.contains(what), "{python}: no {what}");
+            }
+        },
+    );
+}
+
+#[test]
+fn a_program_that_was_deleted_while_it_runs() {
+    each(Python::is_static, |python| {
+        let folder = python.folder();
+        let (copy, program) = python.copied_to(&folder);
+        let workload = Workload::start(&copy, "deep.py", &["10"]);
+        std::fs::remove_file(&program).expect("removed");
+        let recording = record(&["-p", &workload.pid()]);
+        check(&copy, &recording, &Expectation::of("deep.py"));
+        // Replaced: another file has its name.
+        std::fs::copy("/bin/true", &program).expect("replaced");
+        let recording = record(&["-p", &workload.pid()]);
+        check(&copy, &recording, &Expectation::of("deep.py"));
+    });
+}
+
+#[test]
 fn a_process_that_lives_50_milliseconds() {
     each(
-        |python| python.root.is_none() && python.major == 3,
+        |python| python.major == 3,
         |python| {
-            let program = python.program.to_string_lossy();
             let script = "import time\nend = time.process_time() + 0.05\ndef short():\n    while time.process_time() < end: pass\nshort()\n";
             // Several in a row: the first is analyzed while it runs.
-            let shell = "for i in 1 2 3 4 5 6 7 8; do \"$0\" -S -c \"$1\"; done";
-            let recording = record(&["-r", "4999", "--", "/bin/sh", "-c", shell, &program, script]);
+            let shell = "for i in 1 2 3 4 5 6 7 8; do \"$@\"; done";
+            let mut words: Vec<OsString> =
+                ["-r", "4999", "--", "/bin/sh", "-c", shell, "sh"].map(Into::into).into();
+            words.extend(python.words());
+            words.extend(["-S", "-c", script].map(Into::into));
+            let recording = record(&words);
             let processes: BTreeSet<u32> = recording
                 .with_stack()
                 .filter(|sample| sample.frames[0].name == "short")
@@ -398,11 +497,12 @@ fn a_process_that_lives_50_milliseconds() {
 #[test]
 fn shares_of_time_are_right() {
     each(
-        |python| python.major == 3 && python.minor >= 7 && python.root.is_none(),
+        |python| python.major == 3 && python.minor >= 7,
         |python| {
-            let program = python.program.to_string_lossy();
-            let script = python::workload("shares.py");
-            let recording = record(&["-r", "997", "--", &program, &script.to_string_lossy(), "3"]);
+            let mut words: Vec<OsString> = ["-r", "997", "--"].map(Into::into).into();
+            words.extend(python.words());
+            words.extend([python.script("shares.py").into(), "2".into()]);
+            let recording = record(&words);
             let spent: Vec<f64> = recording
                 .before_samples
                 .split_whitespace()

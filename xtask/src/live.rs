@@ -62,12 +62,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     )
 }
 
-/// The Pythons of this architecture in their roots, which are made where they
-/// are missing: root folder, and program as seen inside.
+/// The Pythons of this architecture in their roots: root folder, and program
+/// as seen inside. `KEYHOLE_ROOTS` names the roots, separated by colons; else
+/// they are those below `target/live`, made where they are missing.
 ///
 /// # Errors
-/// A root cannot be made.
+/// A root cannot be made, or has no Python.
 pub(crate) fn native_pythons() -> Result<Vec<(PathBuf, String)>> {
+    if let Some(roots) = std::env::var_os("KEYHOLE_ROOTS") {
+        return std::env::split_paths(&roots).try_fold(Vec::new(), |mut pythons, root| {
+            pythons.extend(pythons_of(&root)?);
+            Ok(pythons)
+        });
+    }
     let folder = shell::root().join("target/live");
     let mut pythons = Vec::new();
     for (suite, arch, versions) in ROOTS {
@@ -84,6 +91,29 @@ pub(crate) fn native_pythons() -> Result<Vec<(PathBuf, String)>> {
         }
     }
     Ok(pythons)
+}
+
+/// The Pythons in `/usr/bin` of a root.
+fn pythons_of(root: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let folder = root.join("usr/bin");
+    let entries =
+        std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut programs: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| {
+            let version = name.strip_prefix("python").unwrap_or_default().trim_end_matches('t');
+            version.split_once('.').is_some_and(|(major, minor)| {
+                [major, minor].iter().all(|part| part.parse::<u32>().is_ok())
+            })
+        })
+        .map(|name| format!("/usr/bin/{name}"))
+        .collect();
+    if programs.is_empty() {
+        bail!("{} has no Python", folder.display());
+    }
+    programs.sort();
+    Ok(programs.into_iter().map(|program| (root.to_owned(), program)).collect())
 }
 
 /// Unpacks the Pythons and what they depend on into `root`.

@@ -1,5 +1,7 @@
 //! `cargo xtask test --matrix`: the sampling suite on the Pythons of other
-//! suites of Debian, each in its root folder.
+//! suites of Debian, each in its root folder, and on free-threaded builds.
+
+mod free_threaded;
 
 use anyhow::Result;
 
@@ -14,9 +16,11 @@ use crate::{
 /// A root cannot be made, or a test fails.
 pub(crate) fn run() -> Result<()> {
     ebpf::build()?;
-    let pythons: Vec<String> = live::native_pythons()?
+    let in_roots = live::native_pythons()?;
+    let pythons: Vec<String> = in_roots
         .into_iter()
         .map(|(root, program)| format!("{}!{program}", root.display()))
+        .chain(free_threaded::programs().iter().map(|program| program.display().to_string()))
         .collect();
     shell::run(
         cargo()

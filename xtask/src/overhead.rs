@@ -27,8 +27,6 @@ const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 const DEPTHS: [&str; 4] = ["10", "30", "100", "500"];
 /// Pairs of runs for the slow-down.
 const PAIRS: usize = 10;
-/// Clock ticks a second (`USER_HZ` of the Linux ABI on both architectures).
-const TICKS: f64 = 100.0;
 
 /// Measures and prints.
 ///
@@ -49,14 +47,16 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
 }
 
 fn costs() -> Result<()> {
+    let idle = unconfigured()?;
+    println!("a tick in a process that is not sampled: {idle:.0} ns");
     println!("depth  samples  program ns/sample  keyhole us/sample (997 Hz)  keyhole CPU (99 Hz)");
     for depth in DEPTHS {
-        let (samples, program, keyhole) = sampled("997", depth, 6)?;
-        let (_, _, at_99) = sampled("99", depth, 6)?;
+        let (samples, program, keyhole) = sampled("997", depth, 6, idle)?;
+        let (_, _, at_99) = sampled("99", depth, 6, idle)?;
         println!(
             "{depth:>5}  {samples:>7}  {:>17.0}  {:>26.1}  {:>18.3} %",
             program,
-            keyhole / samples.max(1) as f64 * 1e6,
+            keyhole / samples as f64 * 1e6,
             at_99 / 5.0 * 100.0,
         );
     }
@@ -65,26 +65,45 @@ fn costs() -> Result<()> {
 
 /// Samples, nanoseconds of the program per sample, seconds of `keyhole`, all
 /// over the last five seconds of a recording.
-fn sampled(rate: &str, depth: &str, seconds: u64) -> Result<(u64, f64, f64)> {
-    let workload = Workload::start(&["deep.py", depth])?;
-    let mut keyhole = shell::command(keyhole())
-        .args(["record", "--format", "summary", "-r", rate, "-d", &format!("{seconds}s"), "-p"])
-        .arg(workload.0.id().to_string())
+fn sampled(rate: &str, depth: &str, seconds: u64, idle: f64) -> Result<(u64, f64, f64)> {
+    let workload = Workload::start("python3", &["deep.py", depth])?;
+    let mut keyhole = record(rate, seconds, workload.0.id())?;
+    sleep(Duration::from_millis(900));
+    let now = || -> Result<_> {
+        let (own, workload) = (cpu_seconds(keyhole.id())?, cpu_seconds(workload.0.id())?);
+        Ok((statistics(keyhole.id())?, own, workload))
+    };
+    let (first, began, workload_began) = now()?;
+    sleep(Duration::from_millis(1000 * (seconds - 1) - 100));
+    let (last, ended, workload_ended) = now()?;
+    keyhole.wait()?;
+    // Only ticks while the workload ran took a sample.
+    let rate: f64 = rate.parse()?;
+    let (runs, time) = (last.0 - first.0, last.1 - first.1);
+    let samples = ((rate * (workload_ended - workload_began)) as u64).clamp(1, runs.max(1));
+    let elsewhere = runs.saturating_sub(samples) as f64 * idle;
+    Ok((samples, (time as f64 - elsewhere) / samples as f64, ended - began))
+}
+
+/// Nanoseconds of the program when it finds no configured process.
+fn unconfigured() -> Result<f64> {
+    let workload = Workload::start("sh", &["-c", "echo ready; while :; do :; done"])?;
+    let mut keyhole = record("997", 4, workload.0.id())?;
+    sleep(Duration::from_millis(3500));
+    let (runs, time) = statistics(keyhole.id())?;
+    keyhole.wait()?;
+    Ok(time as f64 / runs.max(1) as f64)
+}
+
+/// Starts a recording of a process.
+fn record(rate: &str, seconds: u64, pid: u32) -> Result<Child> {
+    let duration = format!("{seconds}s");
+    Ok(shell::command(keyhole())
+        .args(["record", "--format", "summary", "-r", rate, "-d", &duration, "-p"])
+        .arg(pid.to_string())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn()?;
-    sleep(Duration::from_millis(900));
-    let (first, began) = (statistics(keyhole.id())?, cpu_seconds(keyhole.id())?);
-    sleep(Duration::from_millis(1000 * (seconds - 1) - 100));
-    let (last, ended) = (statistics(keyhole.id())?, cpu_seconds(keyhole.id())?);
-    keyhole.wait()?;
-    // The workload takes one CPU; ticks on the others find no configured process
-    // and cost about a tenth of a microsecond each.
-    let rate: u64 = rate.parse()?;
-    let (runs, time) = (last.0 - first.0, last.1 - first.1);
-    let samples = (rate * (seconds - 1)).min(runs);
-    let elsewhere = (runs.saturating_sub(samples) * 100).min(time);
-    Ok((samples, (time - elsewhere) as f64 / samples.max(1) as f64, ended - began))
+        .spawn()?)
 }
 
 /// Runs and nanoseconds of the program that ran most.
@@ -106,13 +125,15 @@ fn statistics(pid: u32) -> Result<(u64, u64)> {
     Ok(most)
 }
 
-/// User and system time of a process: the 14th and 15th field of `stat`.
+/// Time that a process's threads have run: the first field of `schedstat`, in nanoseconds.
 fn cpu_seconds(pid: u32) -> Result<f64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let (_, fields) = text.rsplit_once(") ").context("no stat")?;
-    let ticks: f64 =
-        fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-    Ok(ticks / TICKS)
+    let mut nanoseconds = 0.0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+        let field = text.split(' ').next().context("no schedstat")?;
+        nanoseconds += field.parse::<f64>()?;
+    }
+    Ok(nanoseconds / 1e9)
 }
 
 /// CPU time of the same work with and without sampling at 99 Hz.
@@ -149,13 +170,14 @@ fn keyhole() -> PathBuf {
     shell::root().join("target/release/keyhole")
 }
 
-/// A workload of the sampling tests; killed when dropped.
+/// A program, for instance a workload of the sampling tests; killed when dropped.
 struct Workload(Child);
 
 impl Workload {
-    fn start(arguments: &[&str]) -> Result<Self> {
+    /// Starts it and waits for its first line.
+    fn start(program: &str, arguments: &[&str]) -> Result<Self> {
         let folder = shell::root().join("agent/tests/record/workloads");
-        let mut child = shell::command("python3")
+        let mut child = shell::command(program)
             .current_dir(folder)
             .args(arguments)
             .stdout(Stdio::piped())

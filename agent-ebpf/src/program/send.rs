@@ -56,7 +56,10 @@ pub(super) fn sample<C: EbpfContext>(ctx: &C, scratch: &mut Scratch, status: Sta
     if scratch.boundaries != 0 {
         count_many(Counter::Boundaries, u64::from(scratch.boundaries));
     }
-    let entries = memory::bounded(scratch.sample.entries) & (STACK_ENTRIES as u64 - 1);
+    let entries = memory::bounded(scratch.sample.entries);
+    if entries > STACK_ENTRIES as u64 {
+        return;
+    }
     let size = size_of::<Sample>() as u64 + entries * size_of::<Entry>() as u64;
     if event(&raw const scratch.sample, size).is_ok() {
         count(Counter::Samples);

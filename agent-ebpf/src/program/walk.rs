@@ -3,7 +3,7 @@
 use agent_ebpf::{
     counter::Counter,
     event::{
-        ENTRY_BOUNDARY, ENTRY_CLASS, ENTRY_FRAME, ENTRY_KIND_SHIFT, ENTRY_UNREADABLE, Entry,
+        ENTERED_FROM_NATIVE, ENTRY_CLASS, ENTRY_FRAME, ENTRY_KIND_SHIFT, ENTRY_UNREADABLE, Entry,
         NO_INSTRUCTION,
     },
     fingerprint,
@@ -104,7 +104,8 @@ fn step(scratch: &mut Scratch) -> Step {
     if frame == 0 {
         return Step::End(StackStatus::COMPLETE);
     }
-    if scratch.sample.entries >= (STACK_ENTRIES - 2) as u32 {
+    // A frame may take two entries.
+    if scratch.sample.entries >= (STACK_ENTRIES - 1) as u32 {
         return Step::End(StackStatus::TRUNCATED);
     }
     let size = memory::bounded(scratch.walk.frame_size);
@@ -139,6 +140,7 @@ fn step(scratch: &mut Scratch) -> Step {
     }
     let code_bytes = scratch.code_bytes.as_mut_ptr();
     if unsafe { memory::user_bytes(code_bytes, size, code) }.is_err() {
+        count(Counter::CodeFault);
         push(
             scratch,
             Entry { object: code | ENTRY_UNREADABLE << ENTRY_KIND_SHIFT, print: 0, instruction },
@@ -213,14 +215,18 @@ fn instruction(scratch: &Scratch, code: u64) -> i32 {
     if distance > FAR || distance < -FAR { NO_INSTRUCTION } else { distance as i32 }
 }
 
-/// Adds a native boundary.
+/// Marks the last frame as entered from native code. (Versions that tell have
+/// no class notes.) A boundary before the first frame is nobody's.
 #[inline(always)]
 fn boundary(scratch: &mut Scratch) {
     scratch.boundaries += 1;
-    push(
-        scratch,
-        Entry { object: ENTRY_BOUNDARY << ENTRY_KIND_SHIFT, print: 0, instruction: NO_INSTRUCTION },
-    );
+    let place = memory::bounded(scratch.sample.entries).wrapping_sub(1);
+    if place < STACK_ENTRIES as u64 {
+        // SAFETY: it is one of the array's places.
+        unsafe {
+            (*scratch.entries.as_mut_ptr().add(place as usize)).object |= ENTERED_FROM_NATIVE
+        };
+    }
 }
 
 /// Adds an entry; the caller has seen that there is room.

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use agent_ebpf::target::Target;
 use analyzer_core::report::{LibcFacts, Report};
 
 use super::{
@@ -10,15 +9,15 @@ use super::{
     memory::Memory,
 };
 use crate::{
-    process::{FileId, Mapping, Pid, mappings},
-    sample::target::{self, Facts, Refusal},
+    process::{self, FileId, Mapping, Pid},
+    sample::target::{self, Configuration, Facts, Refusal},
 };
 
 /// A process that can be sampled.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    /// The configuration; the incarnation is still to be filled in.
-    pub(crate) target: Target,
+    /// The configuration.
+    pub(crate) configuration: Configuration,
     /// The image with the runtime that counts.
     pub(crate) build: Rc<Build>,
     /// Its run-time address minus its link-time address.
@@ -54,7 +53,7 @@ impl Obstacle {
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::NotPython => true,
-            Self::Refused { refusal, .. } => matches!(refusal, Refusal::NotReady(_)),
+            Self::Refused { refusal, .. } => refusal.may_pass(),
             Self::Gone | Self::Denied | Self::Failed(_) => false,
         }
     }
@@ -64,7 +63,10 @@ impl std::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Gone => f.write_str("there is no such process"),
-            Self::Denied => f.write_str("we may not look at it; run as root"),
+            Self::Denied => f.write_str(
+                "we may not look at it: that needs CAP_SYS_PTRACE in its user namespace, as root \
+                 mostly has",
+            ),
             Self::NotPython => f.write_str("no Python runtime is mapped in it"),
             Self::Refused { report, refusal } => {
                 let version = report
@@ -88,14 +90,16 @@ impl std::fmt::Display for Obstacle {
 /// # Errors
 /// It cannot be sampled, or not yet.
 pub(crate) fn resolve(pid: Pid, builds: &mut Builds) -> Result<Resolved, Obstacle> {
-    let mappings = mappings(pid).map_err(|error| obstacle(&error))?;
+    let mappings = process::mappings(pid).map_err(|error| obstacle(&error))?;
     let memory = Memory::of(pid).map_err(|error| obstacle(&error))?;
     let found = runtimes(pid, &mappings, builds)?;
     let libc = found.libc.as_ref();
     let mut copies: Vec<(Rc<Build>, u64)> = found.runtimes;
+    // The runtime that was set up counts.
+    let mut told = true;
     if copies.len() > 1 {
-        // The runtime that was set up counts. Later the same question may have an answer.
-        copies.sort_by_key(|(build, bias)| !is_initialized(build, *bias, &memory));
+        copies.sort_by_cached_key(|(build, bias)| !is_initialized(build, *bias, &memory));
+        told = is_initialized(&copies[0].0, copies[0].1, &memory);
     }
     let mut copies = copies.into_iter();
     let (build, bias) = copies
@@ -103,10 +107,24 @@ pub(crate) fn resolve(pid: Pid, builds: &mut Builds) -> Result<Resolved, Obstacl
         .ok_or_else(|| found.unopened.map_or(Obstacle::NotPython, Obstacle::Failed))?;
     let symbol = |name: &str| build.symbol(name).map(|address| address.wrapping_add(bias));
     let facts = Facts { report: &build.report, bias, symbol: &symbol, libc, memory: &memory };
-    let target = target::configure(&facts)
+    let mut configuration = target::configure(&facts)
         .map_err(|refusal| Obstacle::Refused { report: Box::new(build.report.clone()), refusal })?;
+    // Reading files takes longer than loading them: what was mapped meanwhile counts.
+    let settled = told && process::mappings(pid).is_ok_and(|now| same_files(&mappings, &now));
+    configuration.provisional |= !settled;
     let others = copies.map(|(other, bias)| (other.report.file.path.clone(), bias)).collect();
-    Ok(Resolved { target, build, bias, others, memory })
+    Ok(Resolved { configuration, build, bias, others, memory })
+}
+
+/// Whether the same code is mapped at the same places.
+fn same_files(before: &[Mapping], after: &[Mapping]) -> bool {
+    let code = |mappings: &[Mapping]| -> Vec<(u64, u64, Option<FileId>)> {
+        let executable = mappings.iter().filter(|mapping| mapping.executable);
+        executable
+            .map(|mapping| (mapping.start, mapping.end, mapping.file.as_ref().map(|file| file.id)))
+            .collect()
+    };
+    code(before) == code(after)
 }
 
 fn obstacle(error: &std::io::Error) -> Obstacle {

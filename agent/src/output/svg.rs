@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use inferno::flamegraph::{
-    self, Options,
+    self, Direction, Options, TextTruncateDirection,
     color::{BasicPalette, Palette},
 };
 
@@ -22,8 +22,12 @@ pub(super) fn write(profile: &Profile, style: &Style, out: &mut dyn Write) -> Re
     options.colors = Palette::Basic(BasicPalette::Orange);
     options.hash = true;
     options.min_width = 0.05;
+    // Imports nest deeply and are rarely what is looked for: the program's own
+    // outermost frames are to be seen first.
+    options.direction = Direction::Inverted;
+    // The name of the function comes first, its place after it.
+    options.text_truncate_direction = TextTruncateDirection::Right;
     if lines.is_empty() {
-        options.title = format!("{}: no samples", options.title);
         writeln!(
             out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"600\" height=\"40\">\

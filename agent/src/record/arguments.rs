@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use agent_ebpf::status::{GilState, StackStatus, ThreadStateMatch};
+use agent_ebpf::status::{GilState, StackStatus, StateSource};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum as _};
 
@@ -149,11 +149,14 @@ impl Arguments {
 
     fn selects(&self, sample: &Sample) -> bool {
         let states = &sample.states;
-        let holds = states.gil_state == GilState::THIS_THREAD
-            || states.gil_state == GilState::GLOBAL_CURRENT_THREAD
-                && states.thread_state_match == ThreadStateMatch::MISMATCH
-            || states.gil_state == GilState::DISABLED
-                && states.thread_state_match == ThreadStateMatch::MATCH;
+        // A current state that is not the owned one is this thread's only if it
+        // was walked: before 3.12 it may be any thread's.
+        let attached = states.source == StateSource::ATTACHED;
+        let holds = match states.gil_state {
+            GilState::THIS_THREAD => true,
+            GilState::GLOBAL_CURRENT_THREAD | GilState::DISABLED => attached,
+            _ => false,
+        };
         let has_stack = states.stack_status != StackStatus::NO_STATE;
         (self.native_threads || has_stack)
             && (!self.gil || holds)

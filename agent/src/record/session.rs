@@ -20,6 +20,7 @@ use rustix::{
 
 use super::{Arguments, errors, progress::Progress};
 use crate::{
+    discover::process::Obstacle,
     process::{self, Pid},
     profile::{self, Process, Profile, Sample, Thread},
     sample::{
@@ -283,16 +284,18 @@ impl Session {
         samples.sort_by_key(|sample| sample.time);
         let counters =
             Counter::ALL.iter().map(|&counter| (counter, self.program.counter(counter))).collect();
+        self.processes.give_up_waiting();
+        // A command may be a wrapper of the Python that was meant.
+        let wraps = |pid: Pid, obstacle: &Obstacle| {
+            frame.command == Some(pid) && matches!(obstacle, Obstacle::NotPython | Obstacle::Gone)
+        };
         let mut refused: Vec<(Pid, String)> = self
             .processes
             .refused
             .iter()
+            .filter(|(pid, obstacle)| !wraps(*pid, obstacle))
             .map(|(pid, obstacle)| (*pid, obstacle.to_string()))
             .collect();
-        let waiting = self.processes.waiting().filter(|&pid| Some(pid) != frame.command);
-        refused.extend(waiting.map(|pid| {
-            (pid, "no Python runtime was mapped in it while it was recorded".to_owned())
-        }));
         if let Some(command) = frame.command
             && self.processes.sampled() == 0
             && refused.is_empty()

@@ -2,11 +2,11 @@
 
 use std::io::{Write as _, stderr};
 
-use agent_ebpf::counter::Counter;
+use agent_ebpf::{counter::Counter, status::StackStatus};
 use anyhow::Result;
 
 use super::{Arguments, session::Recording};
-use crate::profile::Profile;
+use crate::profile::{Profile, Sample};
 
 /// Prints the counts, what was lost, and which processes were not sampled.
 pub(super) fn print(
@@ -28,14 +28,20 @@ pub(super) fn print(
         profile.counter(Counter::Truncated),
         profile.symbols_lost,
     )?;
-    if selected.samples.len() != profile.samples.len() {
-        writeln!(out, "{} of them are in the profile", selected.samples.len())?;
+    let left_out = profile.samples.len() - selected.samples.len();
+    if left_out != 0 {
+        let stateless = |sample: &&Sample| sample.states.stack_status == StackStatus::NO_STATE;
+        writeln!(
+            out,
+            "{left_out} of them are not in the profile; {} are of threads without a Python thread state",
+            profile.samples.iter().filter(stateless).count(),
+        )?;
     }
     for path in &arguments.output {
         writeln!(out, "written to {}", path.display())?;
     }
     for (counter, value) in &profile.counters {
-        if counter.is_trouble() && *value != 0 {
+        if counter.is_noteworthy() && *value != 0 {
             writeln!(out, "{}: {value}", counter.name())?;
         }
     }

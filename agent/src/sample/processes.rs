@@ -13,7 +13,7 @@ use agent_ebpf::{
 use analyzer_core::layout::walk::{LineTable, walk_rules};
 use anyhow::Result;
 
-use super::{program::Program, target};
+use super::{program::Program, target::Configuration};
 use crate::{
     discover::{
         build::Builds,
@@ -55,6 +55,14 @@ struct Watch {
     next: Instant,
     pause: Duration,
     asked_for: bool,
+    /// Why it could not be sampled when it was last looked at.
+    obstacle: Option<Obstacle>,
+}
+
+impl Watch {
+    fn from(next: Instant, pause: Duration, asked_for: bool) -> Self {
+        Self { next, pause, asked_for, obstacle: None }
+    }
 }
 
 /// First pause before a process is looked at again.
@@ -95,8 +103,7 @@ impl Processes {
         if !self.all {
             program.follow(pid)?;
         }
-        let watch = Watch { next: Instant::now(), pause: SHORTEST_PAUSE, asked_for };
-        self.watched.insert(pid, watch);
+        self.watched.insert(pid, Watch::from(Instant::now(), SHORTEST_PAUSE, asked_for));
         self.look(pid, program)
     }
 
@@ -143,34 +150,39 @@ impl Processes {
         let looked_at = monotonic();
         match process::resolve(pid, &mut self.builds) {
             Ok(resolved) => {
-                if target::is_provisional(&resolved.target) {
-                    self.look_later(pid);
+                if resolved.configuration.provisional {
+                    self.look_later(pid, None);
                 } else {
                     self.watched.remove(&pid);
                 }
                 self.start(pid, resolved, looked_at, program)
             }
             Err(obstacle) if obstacle.may_pass() => {
-                self.look_later(pid);
+                self.look_later(pid, Some(obstacle));
                 Ok(())
             }
             Err(obstacle) => {
-                let asked_for = self.watched.remove(&pid).is_some_and(|watch| watch.asked_for);
                 program.unfollow(pid);
-                let python = matches!(obstacle, Obstacle::Refused { .. });
-                if (asked_for || python) && self.reported.insert(pid) {
-                    self.refused.push((pid, obstacle));
+                if let Some(mut watch) = self.watched.remove(&pid) {
+                    // That it is gone is not why it was not sampled until then.
+                    let gone = matches!(obstacle, Obstacle::Gone);
+                    if !gone || watch.obstacle.is_none() {
+                        watch.obstacle = Some(obstacle);
+                    }
+                    self.give_up(pid, watch);
                 }
                 Ok(())
             }
         }
     }
 
-    fn look_later(&mut self, pid: Pid) {
+    fn look_later(&mut self, pid: Pid, obstacle: Option<Obstacle>) {
         if let Some(watch) = self.watched.get_mut(&pid) {
+            watch.obstacle = obstacle;
             watch.next = Instant::now() + watch.pause;
             let longest = if watch.asked_for { LONGEST_PAUSE } else { LONGEST_PAUSE_UNASKED };
-            watch.pause = (watch.pause * 2).min(longest);
+            // It is noticed at the latest when it has run half as long again.
+            watch.pause = (watch.pause * 3 / 2).min(longest);
         }
     }
 
@@ -181,7 +193,7 @@ impl Processes {
         looked_at: u64,
         program: &mut Program,
     ) -> Result<()> {
-        let mut target = resolved.target;
+        let Configuration { mut target, .. } = resolved.configuration;
         if let Some(current) = program.incarnation(pid)
             && let Some(known) = self.incarnations.get_mut(&current)
         {
@@ -252,12 +264,14 @@ impl Processes {
                         ended: None,
                     };
                     self.incarnations.insert(notice.incarnation, child);
-                } else {
-                    // It will hardly change by itself: its exec is what matters.
-                    let pause = LONGEST_PAUSE;
-                    let next = Instant::now() + pause;
-                    self.watched.insert(pid, Watch { next, pause, asked_for: false });
+                    if !self.watched.contains_key(&notice.parent) {
+                        return Ok(());
+                    }
+                    // What it inherited was provisional.
                 }
+                // It will hardly change by itself: its exec is what matters.
+                let watch = Watch::from(Instant::now() + LONGEST_PAUSE, LONGEST_PAUSE, false);
+                self.watched.entry(pid).or_insert(watch);
                 Ok(())
             }
             EXEC => {
@@ -279,7 +293,9 @@ impl Processes {
                     || only_its_leader_is_left(pid)
                 {
                     self.end(notice.incarnation, notice.time);
-                    self.watched.remove(&pid);
+                    if let Some(watch) = self.watched.remove(&pid) {
+                        self.give_up(pid, watch);
+                    }
                     program.forget(pid);
                     program.unfollow(pid);
                 }
@@ -312,13 +328,22 @@ impl Processes {
         self.incarnations.len()
     }
 
-    /// Processes that are still waited for and were asked for.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = Pid> {
-        let sampled = |pid| self.incarnations.values().any(|known| known.pid == pid);
-        self.watched
-            .iter()
-            .filter(move |(pid, watch)| watch.asked_for && !sampled(**pid))
-            .map(|(&pid, _)| pid)
+    /// Gives up every process that is still waited for.
+    pub(crate) fn give_up_waiting(&mut self) {
+        for (pid, watch) in std::mem::take(&mut self.watched) {
+            self.give_up(pid, watch);
+        }
+    }
+
+    /// Notes a process that was waited for in vain: one that was asked for, or
+    /// one that is a Python.
+    fn give_up(&mut self, pid: Pid, watch: Watch) {
+        let Some(obstacle) = watch.obstacle else { return };
+        let python = matches!(obstacle, Obstacle::Refused { .. });
+        let sampled = self.incarnations.values().any(|known| known.pid == pid);
+        if (watch.asked_for || python) && !sampled && self.reported.insert(pid) {
+            self.refused.push((pid, obstacle));
+        }
     }
 
     /// Reads an object from its process's memory. False if that is impossible.

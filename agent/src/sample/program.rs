@@ -65,7 +65,7 @@ impl Program {
             .override_global("KERNEL", &shared, true)
             .map_max_entries("EVENTS", ring_bytes)
             .load(object)
-            .context("the BPF program's maps cannot be made")?;
+            .context("the BPF program's maps cannot be made (its ring buffer needs Linux 5.8)")?;
         for name in ["sample", "walk", "copy"] {
             let program: &mut PerfEvent = typed(&mut ebpf, name)?;
             program.load().with_context(|| format!("the kernel refuses the program `{name}`"))?;
@@ -117,7 +117,13 @@ impl Program {
                     SamplePolicy::Frequency(rate),
                     false,
                 )
-                .with_context(|| format!("no perf event on CPU {cpu}"))?;
+                .with_context(|| match clock {
+                    Clock::Software => format!("no perf event on CPU {cpu}"),
+                    Clock::Cycles => format!(
+                        "CPU {cpu} has no hardware cycles to count, as in many virtual machines; \
+                         leave --event out"
+                    ),
+                })?;
         }
         Ok(())
     }

@@ -51,6 +51,15 @@ pub(crate) enum Refusal {
     NoRoute(String),
     /// The thread-local variable's place cannot be read in the process yet.
     NotReady(&'static str),
+    /// No C library is mapped whose thread data could be followed, or not yet.
+    NoLibc,
+}
+
+impl Refusal {
+    /// Whether a process that is still being loaded can give another answer.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Self::NotReady(_) | Self::NoLibc)
+    }
 }
 
 impl std::fmt::Display for Refusal {
@@ -69,17 +78,30 @@ impl std::fmt::Display for Refusal {
             }
             Self::NoRoute(why) => write!(f, "no way to a thread state: {why}"),
             Self::NotReady(what) => write!(f, "the process has not set up {what} yet"),
+            Self::NoLibc => f.write_str(
+                "no C library is mapped in it of which it is known where threads keep their data",
+            ),
         }
     }
 }
 
 impl std::error::Error for Refusal {}
 
-/// The configuration, without its incarnation.
+/// A configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Configuration {
+    /// What the program is told; the incarnation is still to be filled in.
+    pub(crate) target: Target,
+    /// Whether a later look at the process can give a better one: a route
+    /// could not be followed yet.
+    pub(crate) provisional: bool,
+}
+
+/// The configuration of a process.
 ///
 /// # Errors
 /// Something that this version needs is not known; see [`Refusal`].
-pub(crate) fn configure(facts: &Facts<'_>) -> Result<Target, Refusal> {
+pub(crate) fn configure(facts: &Facts<'_>) -> Result<Configuration, Refusal> {
     let python = facts.report.python.as_ref().ok_or(Refusal::VersionUnknown)?;
     let text = python.version.as_deref().ok_or(Refusal::VersionUnknown)?;
     let version: PyVersion = text.parse().map_err(|_| Refusal::VersionUnknown)?;
@@ -97,14 +119,8 @@ pub(crate) fn configure(facts: &Facts<'_>) -> Result<Target, Refusal> {
         walk: walk(&layout, &rules)?,
         objects: objects(facts, &layout, &rules)?,
     };
-    routes(facts, &layout, &mut target)?;
-    Ok(target)
-}
-
-/// Whether a later look at the process may give a better configuration: the
-/// owned state is reached through the interpreter, and it was not found yet.
-pub(crate) fn is_provisional(target: &Target) -> bool {
-    target.owned.kind == ROUTE_NONE && target.attached.kind == ROUTE_GLOBAL
+    let provisional = routes(facts, &layout, &mut target)?;
+    Ok(Configuration { target, provisional })
 }
 
 /// Bytes from `f_lasti` to `f_localsplus` in `PyFrameObject`: `f_lasti`,
@@ -406,13 +422,14 @@ fn objects(facts: &Facts<'_>, layout: &Layout<'_>, rules: &WalkRules) -> Result<
     Ok(objects)
 }
 
-/// The best route to the owned state and the best to the attached (or current) one.
-fn routes(facts: &Facts<'_>, layout: &Layout<'_>, target: &mut Target) -> Result<(), Refusal> {
-    let mut not_ready = None;
+/// The best route to the owned state and the best to the attached (or current)
+/// one. True if a better one may show later.
+fn routes(facts: &Facts<'_>, layout: &Layout<'_>, target: &mut Target) -> Result<bool, Refusal> {
+    let mut refused: Option<Refusal> = None;
     for route in &facts.report.routes {
         let (reaches, found) = match route {
             report::Route::PthreadKey { reaches, key_address, runtime_offset, .. } => {
-                (*reaches, key(facts, target, *key_address, runtime_offset.is_some()))
+                (*reaches, key(facts, target, *key_address, runtime_offset.is_some()).map(Some))
             }
             report::Route::ThreadLocal {
                 reaches,
@@ -429,7 +446,7 @@ fn routes(facts: &Facts<'_>, layout: &Layout<'_>, target: &mut Target) -> Result
                     .map(|(variable, slot)| variable.wrapping_sub(slot));
                 let beyond = beyond.unwrap_or(0);
                 let place = (*module_offset, *got_slot, beyond, *tp_offset);
-                (*reaches, thread_local(facts, *model, place))
+                (*reaches, thread_local(facts, target, *model, place))
             }
             report::Route::Global { reaches, address, .. } => {
                 let place = address.0.wrapping_add(facts.bias);
@@ -441,18 +458,24 @@ fn routes(facts: &Facts<'_>, layout: &Layout<'_>, target: &mut Target) -> Result
             Reaches::Attached | Reaches::Holder => &mut target.attached,
         };
         match found {
-            Ok(Some(route)) if slot.kind == 0 => *slot = route,
+            Ok(Some(route)) if slot.kind == ROUTE_NONE => *slot = route,
             Ok(_) => {}
-            Err(refusal) => not_ready = Some(refusal),
+            // What may pass outweighs what will not.
+            Err(refusal) if refused.as_ref().is_none_or(|known| !known.may_pass()) => {
+                refused = Some(refusal);
+            }
+            Err(_) => {}
         }
     }
-    if target.owned.kind == 0 && target.attached.kind == ROUTE_GLOBAL {
+    let mut provisional = refused.as_ref().is_some_and(Refusal::may_pass);
+    if target.owned.kind == ROUTE_NONE && target.attached.kind == ROUTE_GLOBAL {
         target.owned = list(facts, layout, target.attached.place);
+        provisional |= target.owned.kind == ROUTE_NONE;
     }
-    if target.owned.kind != 0 || target.attached.kind != 0 {
-        return Ok(());
+    if target.owned.kind != ROUTE_NONE || target.attached.kind != ROUTE_NONE {
+        return Ok(provisional);
     }
-    Err(not_ready.unwrap_or_else(|| {
+    Err(refused.unwrap_or_else(|| {
         let why = facts.report.diagnoses.first();
         Refusal::NoRoute(why.map_or_else(
             || "the analysis of the file found none".to_owned(),
@@ -466,22 +489,20 @@ fn key(
     target: &Target,
     key: VirtAddr,
     in_runtime: bool,
-) -> Result<Option<Route>, Refusal> {
+) -> Result<Route, Refusal> {
     if target.thread_data.shape == SHAPE_NONE {
-        return Err(Refusal::NoRoute(
-            "the C library of the process is not known, so a pthread key cannot be followed"
-                .to_owned(),
-        ));
+        return Err(Refusal::NoLibc);
     }
     let place = key.0.wrapping_add(facts.bias);
     // From 3.7 on the key is the second member of `Py_tss_t`, after
     // `int _is_initialized` (Include/pythread.h).
     let extra = if in_runtime { place.wrapping_sub(4) } else { 0 };
-    Ok(Some(Route { kind: ROUTE_KEY, reserved: 0, place, extra }))
+    Ok(Route { kind: ROUTE_KEY, reserved: 0, place, extra })
 }
 
 fn thread_local(
     facts: &Facts<'_>,
+    target: &Target,
     model: TlsModel,
     (module_offset, got_slot, beyond, tp_offset): (Option<u64>, Option<VirtAddr>, u64, Option<i64>),
 ) -> Result<Option<Route>, Refusal> {
@@ -489,7 +510,10 @@ fn thread_local(
         Some(Route { kind: ROUTE_THREAD_POINTER, reserved: 0, place: offset as u64, extra: 0 })
     };
     let in_module = |module: u64, offset: u64| {
-        Some(Route { kind: ROUTE_DTV, reserved: 0, place: module, extra: offset })
+        if target.dtv.entry_size == 0 {
+            return Err(Refusal::NoLibc);
+        }
+        Ok(Some(Route { kind: ROUTE_DTV, reserved: 0, place: module, extra: offset }))
     };
     let word = |distance: u64| {
         let slot = got_slot.ok_or(Refusal::NoRoute("no GOT slot".to_owned()))?;
@@ -509,7 +533,7 @@ fn thread_local(
                     Some(offset) => offset,
                     None => word(8)?,
                 };
-                Ok(in_module(module, offset))
+                in_module(module, offset)
             }
         },
         TlsModel::Descriptor => {
@@ -523,15 +547,22 @@ fn thread_local(
                 .memory
                 .word(argument)
                 .and_then(|module| Ok((module, facts.memory.word(argument.wrapping_add(8))?)));
-            Ok(match dynamic {
+            match dynamic {
                 Ok((module, offset)) if module < 1 << 16 => {
                     in_module(module, offset.wrapping_add(beyond))
                 }
-                _ => from_thread_pointer(argument.wrapping_add(beyond) as i64),
-            })
+                // Until the first use it may be the address of a relocation.
+                _ if (argument as i64).unsigned_abs() >= FAR_FROM_THREAD_POINTER => {
+                    Err(Refusal::NotReady("its TLS descriptor"))
+                }
+                _ => Ok(from_thread_pointer(argument.wrapping_add(beyond) as i64)),
+            }
         }
     }
 }
+
+/// Static TLS lies closer to the thread pointer than this.
+const FAR_FROM_THREAD_POINTER: u64 = 1 << 30;
 
 /// 2.7 keeps the owned state in a list of its own, guarded by a lock; its
 /// interpreter's list of thread states names the same ones by thread id. The

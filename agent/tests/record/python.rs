@@ -1,9 +1,9 @@
 //! The Pythons of this machine, and workloads that run on them.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fmt,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -19,6 +19,8 @@ pub(crate) struct Python {
     pub(crate) major: u32,
     /// Minor version.
     pub(crate) minor: u32,
+    /// Whether it runs without its GIL.
+    pub(crate) free_threaded: bool,
     /// Where its library is, for a copy.
     home: Option<String>,
 }
@@ -67,32 +69,79 @@ impl Python {
     }
 
     fn of(program: PathBuf, root: Option<PathBuf>) -> Option<Self> {
-        let mut python = Self { program, root, major: 0, minor: 0, home: None };
-        let code = "import sys; sys.stdout.write('%d %d %s' % (sys.version_info[0], sys.version_info[1], sys.base_prefix if hasattr(sys, 'base_prefix') else sys.prefix))";
+        let mut python =
+            Self { program, root, major: 0, minor: 0, free_threaded: false, home: None };
+        let code = "import sys; sys.stdout.write('%d %d %d %s' % (sys.version_info[0], sys.version_info[1], not getattr(sys, '_is_gil_enabled', lambda: True)(), getattr(sys, 'base_prefix', sys.prefix)))";
         let output = python.command(&[]).args(["-c", code]).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
-        let mut words = text.splitn(3, ' ');
+        let mut words = text.splitn(4, ' ');
         python.major = words.next()?.parse().ok()?;
         python.minor = words.next()?.parse().ok()?;
+        python.free_threaded = words.next()? == "1";
         python.home = words.next().map(ToOwned::to_owned);
         Some(python)
     }
 
+    /// The words of a command that runs it.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        if let Some(root) = &self.root {
+            words.extend(["chroot".into(), root.into()]);
+        }
+        words.push(self.program.clone().into());
+        words
+    }
+
     /// A command that runs it, under other commands.
     fn command(&self, under: &[&str]) -> Command {
-        let mut words: Vec<&OsStr> = under.iter().map(OsStr::new).collect();
-        if let Some(root) = &self.root {
-            words.extend([OsStr::new("chroot"), root.as_os_str()]);
-        }
-        words.push(self.program.as_os_str());
-        let mut command = Command::new(words[0]);
+        let mut words: Vec<OsString> = under.iter().map(OsString::from).collect();
+        words.extend(self.words());
+        let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         command
     }
 
-    /// Its shared library, if it has one.
-    pub(crate) fn library(&self) -> Option<PathBuf> {
-        let folder = Path::new(self.home.as_ref()?).join("lib");
+    /// The path of a workload as this Python sees it.
+    pub(crate) fn script(&self, name: &str) -> PathBuf {
+        self.brought_in(&workload(name))
+    }
+
+    /// The path of a file as this Python sees it; copied into its root if that
+    /// is not ours.
+    pub(crate) fn brought_in(&self, file: &Path) -> PathBuf {
+        let (Some(root), Some(name)) = (&self.root, file.file_name()) else {
+            return file.to_owned();
+        };
+        // Another test may be reading an earlier copy.
+        let copy = tempfile::NamedTempFile::new_in(root.join("tmp")).expect("a file in the root");
+        std::fs::copy(file, &copy).expect("copied into the root");
+        copy.persist(root.join("tmp").join(name)).expect("renamed in the root");
+        Path::new("/tmp").join(name)
+    }
+
+    /// Where a path that this Python sees is.
+    fn seen(&self, path: impl AsRef<Path>) -> PathBuf {
+        match &self.root {
+            Some(root) => root.join(path.as_ref().strip_prefix("/").expect("an absolute path")),
+            None => path.as_ref().to_owned(),
+        }
+    }
+
+    /// Whether its program holds the runtime itself.
+    pub(crate) fn is_static(&self) -> bool {
+        self.library("lib").is_none()
+    }
+
+    /// A shared library of the same version, if there is one: its own, or the
+    /// one that Debian has beside a static program.
+    pub(crate) fn any_library(&self) -> Option<PathBuf> {
+        self.library("lib")
+            .or_else(|| self.library(&format!("lib/{}-linux-gnu", std::env::consts::ARCH)))
+    }
+
+    /// The shared library in a folder of its installation, by our path.
+    fn library(&self, folder: &str) -> Option<PathBuf> {
+        let folder = self.seen(Path::new(self.home.as_ref()?).join(folder));
         let prefix = format!("libpython{}.{}", self.major, self.minor);
         std::fs::read_dir(folder)
             .ok()?
@@ -106,13 +155,25 @@ impl Python {
             .min()
     }
 
-    /// A copy of its program in another folder.
-    pub(crate) fn copied_to(&self, folder: &Path) -> Self {
-        let program = folder.join("a python");
-        std::fs::copy(&self.program, &program).expect("copied");
-        Self { program, ..self.clone() }
+    /// A folder that it sees under the same path as we do, below its root.
+    pub(crate) fn folder(&self) -> tempfile::TempDir {
+        tempfile::tempdir_in(self.seen(std::env::temp_dir())).expect("a folder")
+    }
+
+    /// A copy of its program in such a folder, and where we see that.
+    pub(crate) fn copied_to(&self, folder: &tempfile::TempDir) -> (Self, PathBuf) {
+        let ours = folder.path().join(COPY);
+        std::fs::copy(self.seen(&self.program), &ours).expect("copied");
+        let program = match &self.root {
+            Some(root) => Path::new("/").join(ours.strip_prefix(root).expect("in the root")),
+            None => ours.clone(),
+        };
+        (Self { program, ..self.clone() }, ours)
     }
 }
+
+/// The name of a copied program.
+const COPY: &str = "a python";
 
 /// A running workload; killed when dropped.
 #[derive(Debug)]
@@ -153,18 +214,15 @@ impl Workload {
         environment: &[(&str, &OsStr)],
         under: &[&str],
     ) -> Self {
-        let mut script = workload(name);
-        if let Some(root) = &python.root {
-            // The path as seen inside.
-            let inside = Path::new("tmp").join(name);
-            std::fs::copy(&script, root.join(&inside)).expect("copied into the root");
-            script = Path::new("/").join(inside);
-        }
         let mut command = python.command(under);
-        command.arg(script).args(arguments).stdout(Stdio::piped()).stdin(Stdio::null());
+        command
+            .arg(python.script(name))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stdin(Stdio::null());
         command.envs(environment.iter().copied());
         if let Some(home) = &python.home
-            && python.program.ends_with("a python")
+            && python.program.ends_with(COPY)
         {
             command.env("PYTHONHOME", home);
         }
@@ -215,33 +273,89 @@ impl Drop for Workload {
     }
 }
 
-/// A library that makes pthread keys before Python can.
+/// A Python that stopped while it was being loaded: the files before the C
+/// library are mapped. Killed when dropped.
 #[derive(Debug)]
-pub(crate) struct KeyBurner {
-    _folder: tempfile::TempDir,
-    library: PathBuf,
+pub(crate) struct Loading {
+    helper: Child,
+    pid: u32,
 }
 
-impl KeyBurner {
-    /// For `LD_PRELOAD`.
-    pub(crate) fn path(&self) -> &OsStr {
-        self.library.as_os_str()
+impl Loading {
+    /// Starts a workload with the helper that [`loading_helper`] built.
+    pub(crate) fn start(helper: &Built, python: &Python, name: &str, arguments: &[&str]) -> Self {
+        let mut helper = Command::new(&helper.file)
+            .arg(python.root.as_deref().unwrap_or(Path::new("/")))
+            .arg(&python.program)
+            .arg(python.script(name))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the helper starts");
+        let mut line = String::new();
+        let output = helper.stdout.take().expect("its output");
+        BufReader::new(output).read_line(&mut line).expect("its first line");
+        let pid = line.trim_end().parse().expect("a process id");
+        Self { helper, pid }
+    }
+
+    /// The process id of the Python.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets it go on.
+    pub(crate) fn go_on(&mut self) {
+        let mut input = self.helper.stdin.take().expect("its input");
+        input.write_all(b"\n").expect("the helper listens");
     }
 }
 
-/// Builds it; `None` without a C compiler.
-pub(crate) fn key_burner() -> Option<KeyBurner> {
-    let folder = tempfile::tempdir().ok()?;
-    let (source, library) = (folder.path().join("burn.c"), folder.path().join("burn.so"));
+impl Drop for Loading {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-9", &self.pid.to_string()]).status();
+        let _ = self.helper.kill();
+        let _ = self.helper.wait();
+    }
+}
+
+/// Something that was built from C.
+#[derive(Debug)]
+pub(crate) struct Built {
+    _folder: tempfile::TempDir,
+    file: PathBuf,
+}
+
+impl Built {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.file
+    }
+}
+
+/// A library for `LD_PRELOAD` that makes pthread keys before Python can;
+/// `None` without a C compiler.
+pub(crate) fn key_burner() -> Option<Built> {
     let code = "#include <pthread.h>\n#include <stdlib.h>\n\
         __attribute__((constructor)) static void burn(void) {\n\
         const char *number = getenv(\"KEYHOLE_BURNT_KEYS\");\n\
         for (int i = 0; number && i < atoi(number); i++) { pthread_key_t key; pthread_key_create(&key, 0); }\n}\n";
+    // Without a C library of its own it takes the process's, of any version.
+    build(code, &["-shared", "-fPIC", "-nostdlib"])
+}
+
+/// The program that stops another while it is being loaded; `None` without a
+/// C compiler.
+pub(crate) fn loading_helper() -> Option<Built> {
+    build(include_str!("loading.c"), &[])
+}
+
+fn build(code: &str, options: &[&str]) -> Option<Built> {
+    let folder = tempfile::tempdir().ok()?;
+    let (source, file) = (folder.path().join("source.c"), folder.path().join("built"));
     std::fs::write(&source, code).ok()?;
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-pthread", "-o"])
-        .args([&library, &source])
-        .status()
-        .ok()?;
-    built.success().then_some(KeyBurner { _folder: folder, library })
+    let built = Command::new("cc").args(options).arg("-o").args([&file, &source]).status().ok()?;
+    assert!(built.success(), "cc builds it");
+    Some(Built { _folder: folder, file })
 }

@@ -1,6 +1,11 @@
 //! Runs `keyhole record` and reads the samples it writes.
 
-use std::{collections::BTreeSet, fmt, process::Command};
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fmt::{self, Debug},
+    process::Command,
+};
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,12 +73,19 @@ impl Recording {
 
 /// Runs `keyhole record --format text` with these arguments. With `-p` it ends
 /// after 600 samples or as many as `-n` says; a busy machine may need long for them.
-pub(crate) fn record(arguments: &[&str]) -> Recording {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_keyhole"));
-    command.args(["record", "--format", "text", "--native-threads"]);
-    if arguments.contains(&"-p") {
+pub(crate) fn record<S: AsRef<OsStr> + Debug>(arguments: &[S]) -> Recording {
+    record_under(&[], arguments)
+}
+
+/// The same under other commands.
+pub(crate) fn record_under<S: AsRef<OsStr> + Debug>(under: &[&str], arguments: &[S]) -> Recording {
+    let has = |option: &str| arguments.iter().any(|argument| argument.as_ref() == option);
+    let words = [under, &[env!("CARGO_BIN_EXE_keyhole")]].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).args(["record", "--format", "text", "--native-threads"]);
+    if has("-p") {
         command.args(["-r", "4999", "-d", "60s"]);
-        if !arguments.contains(&"-n") {
+        if !has("-n") {
             command.args(["-n", "600"]);
         }
     }

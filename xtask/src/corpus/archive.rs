@@ -145,6 +145,34 @@ impl Archive {
         Ok(packages)
     }
 
+    /// The upstream part of a source package, downloaded into `folder`.
+    ///
+    /// # Errors
+    /// The mirror does not have it.
+    pub(crate) fn source(&self, suite: &str, name: &str, folder: &Path) -> Result<PathBuf> {
+        let list = self.configuration.with_file_name("sources-of-sources.list");
+        std::fs::write(&list, format!("deb-src [trusted=yes] {} {suite} main\n", mirror(suite)?))?;
+        let apt = || {
+            let mut apt = self.apt("apt-get");
+            // The lists of the binary packages stay.
+            apt.args(["-q", "-o", "APT::Get::List-Cleanup=false", "-o"])
+                .arg(format!("Dir::Etc::sourcelist={}", list.display()));
+            apt
+        };
+        shell::output(apt().args(["update", "--error-on=any"]))?;
+        shell::output(
+            apt().args(["source", "--tar-only", "--download-only", name]).current_dir(folder),
+        )?;
+        std::fs::read_dir(folder)?
+            .flatten()
+            .map(|entry| entry.path())
+            .find(|path| {
+                let name = path.to_string_lossy();
+                name.contains(".orig.tar.") && !name.ends_with(".asc")
+            })
+            .with_context(|| format!("apt-get left no source of {name} behind"))
+    }
+
     fn kept(&self, name: &str, version: &str) -> Result<Option<Package>> {
         // apt percent-encodes the colon of an epoch in file names.
         let start = format!("{name}_{}_", version.replace(':', "%3a"));
