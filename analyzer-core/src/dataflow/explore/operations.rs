@@ -132,7 +132,10 @@ impl Explorer<'_, '_> {
         match operand {
             Operand::Reg(reg) => {
                 let held = state.reg(reg);
-                self.read(held);
+                // What moved the stack pointer is no step on the way of a value.
+                if reg != self.abi.sp {
+                    self.read(held);
+                }
                 held.value
             }
             Operand::Const(number) => Value::number(number),
