@@ -43,6 +43,9 @@ status! {
         NOT_RESIDENT = 3 "not resident",
         /// There is no thread state to walk from.
         NO_STATE = 4 "no thread state",
+        /// The innermost frame was just being linked to its caller, so that its
+        /// callers are not known (3.11 and later).
+        LINKING = 5 "frame being linked",
     }
 }
 

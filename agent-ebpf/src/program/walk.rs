@@ -53,12 +53,42 @@ fn walk(ctx: PerfEventContext) -> u32 {
             StackStatus::TRUNCATED
         }
     };
-    if outer_cframe(scratch, status) {
+    if met_no_frame(scratch, status) && outer_cframe(scratch) {
         // SAFETY: nothing needs to be dropped.
         unsafe { PROGRAMS.tail_call(&ctx, PROGRAM_WALK) };
     }
-    send::sample(&ctx, scratch, status);
+    if is_unlinked(scratch, status) {
+        scratch.sample.entries = 0;
+        scratch.sample.frames = 0;
+        send::sample(&ctx, scratch, StackStatus::LINKING);
+    } else {
+        send::sample(&ctx, scratch, status);
+    }
     0
+}
+
+/// Whether what the walk began at was no frame.
+#[inline(always)]
+fn met_no_frame(scratch: &Scratch, status: StackStatus) -> bool {
+    let is_unreadable = scratch.entries[0].kind() == ENTRY_UNREADABLE;
+    match scratch.sample.entries {
+        0 => true,
+        1 => is_unreadable && status != StackStatus::COMPLETE,
+        _ => false,
+    }
+}
+
+/// Whether the chain ends before its outermost frame, which is marked as
+/// entered from native code (3.11 and later): the loop makes a frame the
+/// current one before or after it links it to its caller, as compilers like
+/// (`DISPATCH_INLINED` in Python/ceval_macros.h, 3.12).
+#[inline(always)]
+fn is_unlinked(scratch: &Scratch, status: StackStatus) -> bool {
+    let marked = scratch.walk.is_entry != ABSENT || scratch.walk.owner != ABSENT;
+    marked
+        && scratch.boundaries == 0
+        && scratch.sample.entries != 0
+        && (status == StackStatus::COMPLETE || status == StackStatus::ERROR)
 }
 
 /// Goes back to the caller's `_PyCFrame` when the innermost has no frame yet:
@@ -66,21 +96,20 @@ fn walk(ctx: PerfEventContext) -> u32 {
 /// `_PyEval_EvalFrameDefault` in Python/ceval.c), and until then its memory is
 /// whatever the C stack held.
 #[inline(always)]
-fn outer_cframe(scratch: &mut Scratch, status: StackStatus) -> bool {
+fn outer_cframe(scratch: &mut Scratch) -> bool {
     let cframe = scratch.cframe;
-    if cframe == 0 || scratch.sample.entries != 0 || status == StackStatus::COMPLETE {
+    if cframe == 0 {
         return false;
     }
     scratch.cframe = 0;
     let frame = memory::user::<u64>(cframe + u64::from(scratch.walk.cframe_previous))
         .and_then(|outer| memory::user::<u64>(outer + u64::from(scratch.walk.cframe_current)));
-    match frame {
-        Ok(frame) => {
-            scratch.frame = frame;
-            true
-        }
-        Err(_) => false,
-    }
+    let Ok(frame) = frame else { return false };
+    scratch.frame = frame;
+    scratch.boundaries = 0;
+    scratch.sample.entries = 0;
+    scratch.sample.frames = 0;
+    true
 }
 
 /// The first frame of a thread state, or why there is none.

@@ -202,8 +202,12 @@ impl Shape {
                     !self.is_clang()
                         || matches!(self.compiler, Compiler::Clang19 | Compiler::Clang22)
                 }
-                // lld does not know the relocations.
-                Arch::Aarch64 => !self.is_clang() && self.linker != Linker::Lld,
+                // lld does not know the relocations, and gold cannot reach the GOT
+                // of a program at a fixed address.
+                Arch::Aarch64 => {
+                    let reached = self.linker != Linker::Gold || self.is_pic();
+                    !self.is_clang() && self.linker != Linker::Lld && reached
+                }
             },
             _ => true,
         }
