@@ -30,6 +30,9 @@ impl Expectation {
         functions.entry("<module>".to_owned()).or_default().shown.push("<module>".to_owned());
         // Functions that are open, with the column of their `def`.
         let mut open: Vec<(usize, String)> = vec![];
+        // A decorated function begins at its first decorator: there it is until its
+        // first instruction has run.
+        let mut decorators: Vec<u32> = vec![];
         for (index, line) in source.lines().enumerate() {
             let number = index as u32 + 1;
             let text = line.trim_start();
@@ -45,6 +48,9 @@ impl Expectation {
                     names.split('|').map(|name| name.trim().to_owned()).collect()
                 })
             };
+            if text.starts_with('@') {
+                decorators.push(number);
+            }
             if let Some(rest) = text.strip_prefix("def ") {
                 // The definition itself runs in the function around it.
                 let around = open.last().map_or("<module>", |(_, name)| name).to_owned();
@@ -54,6 +60,7 @@ impl Expectation {
                 let shown = after("# shown as");
                 function.shown.extend(if shown.is_empty() { vec![name.clone()] } else { shown });
                 function.lines.insert(number);
+                function.lines.extend(decorators.drain(..));
                 open.push((column, name));
                 continue;
             }
