@@ -14,6 +14,7 @@ use alloc::{string::ToString, vec::Vec};
 use crate::{
     addr::VirtAddr,
     image::{Image, Range},
+    ordered::sort_by_key,
     report::CodeRange,
     version::PyVersion,
 };
@@ -241,14 +242,14 @@ fn first_handlers(
 /// labels for errors and exits that are functions too.
 fn closure(image: &Image<'_>, handlers: Vec<Range>, budget: &mut u64) -> Vec<Range> {
     let mut known = handlers;
-    known.sort_unstable_by_key(|range| range.start);
+    sort_by_key(&mut known, |range| (range.start.0, 0));
     known.dedup();
     known.truncate(MOST_HANDLERS);
     let mut targets = Vec::new();
     for &range in &known {
         targets.extend(sweep(image, range, budget).jumps);
     }
-    targets.sort_unstable();
+    sort_by_key(&mut targets, |target| (target.to.0, target.site.start.0));
     for same in targets.chunk_by(|a, b| a.to == b.to) {
         let Some(&Reference { to, .. }) = same.first() else { continue };
         let range = image.aside(|| image.unwind_range(to));
@@ -268,7 +269,7 @@ fn closure(image: &Image<'_>, handlers: Vec<Range>, budget: &mut u64) -> Vec<Ran
 
 /// The ranges in order of address, joined where only padding lies between them.
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
-    ranges.sort_unstable_by_key(|range| range.start);
+    sort_by_key(&mut ranges, |range| (range.start.0, 0));
     let mut joined: Vec<Range> = Vec::new();
     for range in ranges {
         match joined.last_mut() {

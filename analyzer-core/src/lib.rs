@@ -51,6 +51,7 @@ pub mod identity;
 pub mod image;
 pub mod layout;
 pub mod libc;
+mod ordered;
 mod present;
 mod refusal;
 pub mod report;

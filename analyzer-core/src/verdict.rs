@@ -4,6 +4,7 @@ use alloc::{string::String, string::ToString, vec::Vec};
 
 use crate::{
     addr::VirtAddr,
+    ordered::sort_by_key,
     report::{Reaches, Route, RuntimeFacts, Strength, TlsModel},
     strategies::{Attempt, Finding, Relation, TlsVariable},
 };
@@ -55,8 +56,9 @@ pub fn weigh(attempts: &[Attempt<'_, '_>], runtime: Option<&RuntimeFacts>) -> Ve
         candidate.contested = contested;
     }
     candidates.retain(|candidate| is_usable(candidate.finding));
-    candidates
-        .sort_by_key(|candidate| (rank(candidate.finding), usize::MAX - candidate.supporters));
+    sort_by_key(&mut candidates, |candidate| {
+        (rank(candidate.finding).into(), u64::MAX - candidate.supporters as u64)
+    });
     let found = attempts
         .iter()
         .map(|attempt| {

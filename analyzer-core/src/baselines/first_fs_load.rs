@@ -9,14 +9,18 @@
 
 use alloc::format;
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-
 use super::{
     Answer, Failure,
     registers::{Registers, Value},
     stub::Stub,
 };
-use crate::{addr::VirtAddr, code::x86_64::Reader, image::Image};
+use crate::{
+    code::x86_64::{
+        Reader,
+        decode::{FS, Instruction, Kind, Operand, Register},
+    },
+    image::Image,
+};
 
 /// The function that is read, and how many bytes of it.
 pub(super) const ATTACHED_GETTER: &str = "_PyThreadState_GetCurrent";
@@ -26,15 +30,15 @@ const REACH: u64 = 4096;
 
 pub(super) fn find(image: &Image<'_>) -> Result<Answer<i64>, Failure> {
     let stub = Stub::read(image, ATTACHED_GETTER, WINDOW)?;
-    let mut reader = Reader::new(stub.code, stub.address);
+    let reader = Reader::new(stub.code, stub.address);
     let mut registers = Registers::new();
     let mut at = stub.address;
     let mut rejected = None;
     let mut call = None;
     while let Ok(instruction) = reader.decode(at) {
         registers.step(&instruction);
-        if loads_thread_word(&instruction) {
-            let value = registers.get(instruction.op0_register()).0;
+        if let Some(target) = thread_word_target(&instruction) {
+            let value = registers.get(target).0;
             if let Value::ThreadWord { offset } = value {
                 // The decoder keeps the low 32 bits, with their sign.
                 let offset = i64::from(offset as u32 as i32);
@@ -44,10 +48,10 @@ pub(super) fn find(image: &Image<'_>) -> Result<Answer<i64>, Failure> {
             }
             rejected = rejected.or(Some(at));
         }
-        if instruction.mnemonic() == Mnemonic::Call {
+        if instruction.kind() == Kind::Call {
             call = call.or(Some(at));
         }
-        at = VirtAddr(instruction.next_ip());
+        at = instruction.next();
     }
     Err(match (rejected, call) {
         (Some(load), _) => {
@@ -65,9 +69,14 @@ pub(super) fn find(image: &Image<'_>) -> Result<Answer<i64>, Failure> {
     })
 }
 
-fn loads_thread_word(instruction: &Instruction) -> bool {
-    instruction.mnemonic() == Mnemonic::Mov
-        && instruction.op0_kind() == OpKind::Register
-        && instruction.op1_kind() == OpKind::Memory
-        && instruction.memory_segment() == Register::FS
+/// The register that a `mov` loads relative to `fs`.
+fn thread_word_target(instruction: &Instruction) -> Option<Register> {
+    match (instruction.kind(), instruction.operand(0), instruction.operand(1)) {
+        (Kind::Mov, Operand::Register(target), Operand::Memory(memory, _))
+            if memory.segment == Some(FS) =>
+        {
+            Some(target)
+        }
+        _ => None,
+    }
 }

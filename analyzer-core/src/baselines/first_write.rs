@@ -9,10 +9,15 @@
 
 use alloc::format;
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-
 use super::{Answer, Failure, stub::KeySearch};
-use crate::{addr::VirtAddr, code::x86_64::Reader, image::Image};
+use crate::{
+    addr::VirtAddr,
+    code::x86_64::{
+        Reader,
+        decode::{Base, File, Instruction, Kind, Operand, Register},
+    },
+    image::Image,
+};
 
 /// A write that was not understood.
 struct Skipped {
@@ -23,7 +28,7 @@ struct Skipped {
 
 pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAddr>, Failure> {
     let search = KeySearch::new(image, has_runtime)?;
-    let mut reader = Reader::new(search.stub.code, search.stub.address);
+    let reader = Reader::new(search.stub.code, search.stub.address);
     let mut at = search.stub.address;
     let mut skipped = None;
     loop {
@@ -31,9 +36,9 @@ pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAd
             let detail = "It finds neither a call nor an instruction it can decode.";
             return Err(Failure::new("code-ends", at, detail));
         };
-        match instruction.mnemonic() {
-            Mnemonic::Call | Mnemonic::Jmp => return Err(no_answer(at, skipped.as_ref())),
-            Mnemonic::Mov | Mnemonic::Lea if writes_argument(&instruction) => {
+        match instruction.kind() {
+            Kind::Call | Kind::Jmp => return Err(no_answer(at, skipped.as_ref())),
+            Kind::Mov | Kind::Lea if writes_argument(&instruction) => {
                 match value(&instruction, search.runtime) {
                     Some(value) => return search.accept(Answer { value, at: Some(at) }),
                     None => skipped = skipped.or(Some(skip(at, &instruction))),
@@ -41,33 +46,34 @@ pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAd
             }
             _ => {}
         }
-        at = VirtAddr(instruction.next_ip());
+        at = instruction.next();
     }
 }
 
+/// Number of the register of the first argument, `rdi`.
+const ARGUMENT: u8 = 7;
+
 fn writes_argument(instruction: &Instruction) -> bool {
-    instruction.op0_kind() == OpKind::Register
-        && matches!(instruction.op0_register(), Register::RDI | Register::EDI)
+    matches!(
+        instruction.operand(0),
+        Operand::Register(Register { file: File::Gpr64 | File::Gpr32, number: ARGUMENT })
+    )
 }
 
 fn value(instruction: &Instruction, runtime: u64) -> Option<u64> {
-    if let Ok(immediate) = instruction.try_immediate(1) {
-        return Some(immediate);
-    }
-    if instruction.op1_kind() != OpKind::Memory || instruction.memory_displ_size() == 0 {
-        return None;
-    }
-    let displacement = instruction.memory_displacement64();
-    if instruction.memory_base() == Register::RIP {
-        Some(displacement)
-    } else {
-        (runtime != 0).then(|| runtime.wrapping_add(displacement))
+    match instruction.operand(1) {
+        Operand::Immediate(number) => Some(number),
+        Operand::Memory(memory, _) if memory.displacement_bytes > 0 => match memory.base {
+            Base::Rip => Some(memory.displacement),
+            _ => (runtime != 0).then(|| runtime.wrapping_add(memory.displacement)),
+        },
+        _ => None,
     }
 }
 
 fn skip(at: VirtAddr, instruction: &Instruction) -> Skipped {
-    let (reason, what) = match instruction.op1_kind() {
-        OpKind::Register => ("source-is-register", "copied from another register"),
+    let (reason, what) = match instruction.operand(1) {
+        Operand::Register(_) => ("source-is-register", "copied from another register"),
         _ => ("source-not-understood", "read from an address it does not understand"),
     };
     Skipped { at, reason, what }

@@ -1,8 +1,9 @@
 //! Registers as the expressions that the straight-line decoders match.
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-
 use crate::addr::VirtAddr;
+use crate::code::x86_64::decode::{
+    Base, FS, File, GS, Instruction, Kind, Memory, Operand, Register,
+};
 
 /// An expression; only those that some pattern matches, or that can become
 /// one, are told apart.
@@ -69,17 +70,17 @@ impl Registers {
             .and_then(|index| self.values.get(index))
             .copied()
             .unwrap_or((Value::Other, None));
-        match register {
-            _ if register.is_gpr64() => (value, at),
-            _ if register.is_gpr32() => (value.low_half(), at),
+        match register.file {
+            File::Gpr64 => (value, at),
+            File::Gpr32 => (value.low_half(), at),
             _ => (Value::Other, at),
         }
     }
 
     fn set(&mut self, register: Register, value: Value, at: VirtAddr) {
-        let value = match register {
-            _ if register.is_gpr64() => value,
-            _ if register.is_gpr32() => value.low_half(),
+        let value = match register.file {
+            File::Gpr64 => value,
+            File::Gpr32 => value.low_half(),
             _ => Value::Other,
         };
         if let Some(slot) = index(register).and_then(|index| self.values.get_mut(index)) {
@@ -91,56 +92,47 @@ impl Registers {
     /// moves, `lea`, and `xor` of a register with itself. Everything else
     /// leaves every register as it was.
     pub(super) fn step(&mut self, instruction: &Instruction) {
-        if instruction.op0_kind() != OpKind::Register {
-            return;
-        }
-        let target = instruction.op0_register();
+        let Operand::Register(target) = instruction.operand(0) else { return };
         let old = self.get(target).0;
-        let new = match instruction.mnemonic() {
-            Mnemonic::Add => match self.source(instruction) {
+        let source = instruction.operand(1);
+        let new = match instruction.kind() {
+            Kind::Add => match self.source(source, target) {
                 Some(right) => old.add(right),
                 None => return,
             },
-            Mnemonic::Shl => match instruction.try_immediate(1) {
-                Ok(count) => {
+            Kind::Shl => match source {
+                Operand::Immediate(count) => {
                     old.times(1u64.checked_shl(u32::try_from(count).unwrap_or(64)).unwrap_or(0))
                 }
-                Err(_) => return,
+                _ => return,
             },
-            Mnemonic::Mov | Mnemonic::Movzx => match self.source(instruction) {
+            Kind::Mov | Kind::Movzx => match self.source(source, target) {
                 Some(value) => value,
                 None => return,
             },
-            Mnemonic::Movsx | Mnemonic::Movsxd => Value::Other,
-            Mnemonic::Xor if instruction.op1_kind() == OpKind::Register => {
-                if instruction.op1_register() != target {
-                    return;
-                }
-                Value::Number(0)
-            }
-            Mnemonic::Lea => self.address(instruction),
+            Kind::Movsx => Value::Other,
+            Kind::Xor if source == Operand::Register(target) => Value::Number(0),
+            Kind::Lea => self.address(instruction.memory()),
             _ => return,
         };
-        self.set(target, new, VirtAddr(instruction.ip()));
+        self.set(target, new, instruction.address);
     }
 
-    fn source(&self, instruction: &Instruction) -> Option<Value> {
-        if let Ok(immediate) = instruction.try_immediate(1) {
-            return Some(Value::Number(immediate));
-        }
-        match instruction.op1_kind() {
-            OpKind::Register => Some(self.get(instruction.op1_register()).0),
-            OpKind::Memory => Some(self.loaded(instruction)),
+    fn source(&self, source: Operand, target: Register) -> Option<Value> {
+        match source {
+            Operand::Immediate(number) => Some(Value::Number(number)),
+            Operand::Register(register) => Some(self.get(register).0),
+            Operand::Memory(memory, _) => Some(self.loaded(&memory, target)),
             _ => None,
         }
     }
 
-    fn loaded(&self, instruction: &Instruction) -> Value {
-        let address = self.address(instruction);
-        let wide = instruction.op0_register().is_gpr64();
-        match (instruction.memory_segment(), address) {
-            (Register::FS, Value::Number(offset)) if wide => Value::ThreadWord { offset },
-            (Register::FS | Register::GS, _) => Value::Other,
+    fn loaded(&self, memory: &Memory, target: Register) -> Value {
+        let address = self.address(memory);
+        let wide = target.file == File::Gpr64;
+        match (memory.segment, address) {
+            (Some(FS), Value::Number(offset)) if wide => Value::ThreadWord { offset },
+            (Some(FS | GS), _) => Value::Other,
             (_, Value::Number(_)) if wide => Value::Pointer { plus: 0 },
             (_, Value::Number(address)) => Value::Word { address },
             (_, Value::Pointer { plus }) if !wide && plus != 0 => Value::PointedWord { plus },
@@ -148,22 +140,23 @@ impl Registers {
         }
     }
 
-    fn address(&self, instruction: &Instruction) -> Value {
-        let displacement = Value::Number(instruction.memory_displacement64());
-        let base = match instruction.memory_base() {
+    fn address(&self, memory: &Memory) -> Value {
+        let register = |number| self.get(Register { file: File::Gpr64, number }).0;
+        let base = match memory.base {
             // The displacement is the absolute address then.
-            Register::RIP | Register::None => Value::Number(0),
-            base => self.get(base).0,
+            Base::Rip | Base::None => Value::Number(0),
+            Base::Register(number) => register(number),
         };
-        let index = match instruction.memory_index() {
-            Register::None => Value::Number(0),
-            index => self.get(index).0.times(u64::from(instruction.memory_index_scale())),
+        let index = match memory.index {
+            None => Value::Number(0),
+            Some((number, shift)) => register(number).times(1u64.wrapping_shl(shift.into())),
         };
-        displacement.add(base).add(index)
+        Value::Number(memory.displacement).add(base).add(index)
     }
 }
 
 fn index(register: Register) -> Option<usize> {
-    (register.is_gpr())
-        .then(|| (register.full_register() as usize).wrapping_sub(Register::RAX as usize))
+    let is_general = matches!(register.file, File::Gpr8 | File::Gpr16 | File::Gpr32 | File::Gpr64);
+    // `ah` and the like have numbers from 16, in the order of `rax` and the like.
+    is_general.then_some(usize::from(register.number & 0xf))
 }

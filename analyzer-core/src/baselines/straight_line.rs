@@ -8,18 +8,26 @@
 
 use alloc::format;
 
-use iced_x86::{Mnemonic, Register};
-
 use super::{
     Answer, Failure,
     registers::{Registers, Value},
     stub::KeySearch,
 };
-use crate::{addr::VirtAddr, code::x86_64::Reader, image::Image};
+use crate::{
+    addr::VirtAddr,
+    code::x86_64::{
+        Reader,
+        decode::{File, Kind, Register},
+    },
+    image::Image,
+};
+
+/// The register of the first argument.
+const RDI: Register = Register { file: File::Gpr64, number: 7 };
 
 pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAddr>, Failure> {
     let search = KeySearch::new(image, has_runtime)?;
-    let mut reader = Reader::new(search.stub.code, search.stub.address);
+    let reader = Reader::new(search.stub.code, search.stub.address);
     let mut registers = Registers::new();
     let mut at = search.stub.address;
     loop {
@@ -27,13 +35,13 @@ pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAd
             let detail = "The 64 bytes it reads, or the function, end before a call or jump.";
             return Err(Failure::new("code-ends", at, detail));
         };
-        if matches!(instruction.mnemonic(), Mnemonic::Call | Mnemonic::Jmp) {
+        if matches!(instruction.kind(), Kind::Call | Kind::Jmp) {
             break;
         }
         registers.step(&instruction);
-        at = VirtAddr(instruction.next_ip());
+        at = instruction.next();
     }
-    let (value, written) = registers.get(Register::RDI);
+    let (value, written) = registers.get(RDI);
     let value = match value {
         Value::Number(number) => number,
         Value::Word { address } => address,

@@ -9,13 +9,11 @@ use crate::report::Arch;
 
 /// Lifts instructions of one run of code, in any order.
 ///
-/// Making one costs about as much as lifting one instruction and allocates
-/// nothing, so a whole executable segment may be the run.
+/// Making one costs nothing, so a whole executable segment may be the run.
 pub struct Lifter<'a> {
     reader: Reader<'a>,
 }
 
-#[expect(clippy::large_enum_variant, reason = "few are made, and a box would allocate")]
 enum Reader<'a> {
     X86_64(x86_64::Reader<'a>),
     Aarch64 { code: &'a [u8], address: VirtAddr },

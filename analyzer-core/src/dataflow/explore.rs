@@ -1,6 +1,6 @@
 //! Abstract execution of a function, over all of its paths.
 
-use alloc::{boxed::Box, collections::BTreeMap, vec, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 
 use super::{
     state::{Held, NO_STEP, State, StepId},
@@ -14,6 +14,7 @@ use crate::{
         ir::{Flow, Lifted, Reg, Target, Width},
     },
     image::{Callee, Image, Range},
+    ordered::Map,
     report::StepRole,
 };
 
@@ -224,7 +225,7 @@ impl<'a, 'd> Explorer<'a, 'd> {
             entry,
             depth,
             pending: vec![(entry, state)],
-            leaders: BTreeMap::new(),
+            leaders: Map::default(),
             returned: None,
         };
         while let Some((at, mut state)) = function.pending.pop() {
@@ -447,7 +448,7 @@ struct Function {
     depth: u8,
     pending: Vec<(VirtAddr, State)>,
     /// States at the places where paths can join.
-    leaders: BTreeMap<VirtAddr, Box<State>>,
+    leaders: Map<VirtAddr, Box<State>>,
     returned: Option<Held>,
 }
 

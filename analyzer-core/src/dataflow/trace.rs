@@ -1,13 +1,13 @@
 //! The record of an exploration: every instruction that was executed
 //! abstractly, once, with what it changed.
 
-use alloc::{collections::BTreeMap, vec, vec::Vec};
+use alloc::{vec, vec::Vec};
 
 use super::{
     state::{NO_STEP, StepId},
     value::{TermId, Terms, Value},
 };
-use crate::{addr::VirtAddr, code::ir::Reg, report::StepRole};
+use crate::{addr::VirtAddr, code::ir::Reg, ordered::Map, report::StepRole};
 
 /// A place an instruction changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +50,7 @@ impl RawStep {
 #[derive(Debug, Default)]
 pub struct Trace {
     steps: Vec<RawStep>,
-    by_place: BTreeMap<(u8, VirtAddr), StepId>,
+    by_place: Map<(u8, VirtAddr), StepId>,
 }
 
 impl Trace {

@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{addr::VirtAddr, code::ir::Reg};
+use crate::{addr::VirtAddr, code::ir::Reg, ordered::sort_few};
 
 /// Index of a [`Term`] in its [`Terms`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -275,7 +275,7 @@ impl Terms {
                     *to = *from;
                 }
                 let Some(parts) = parts.get_mut(..total) else { return Value::UNKNOWN };
-                parts.sort_unstable();
+                sort_few(parts);
                 Value::made(self.sum_of(parts), offset)
             }
         }

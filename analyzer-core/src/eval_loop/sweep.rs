@@ -10,6 +10,7 @@ use crate::{
         x86_64::{self, glance::Glance},
     },
     image::{Image, Range},
+    ordered::sort_by_key,
     report::Arch,
 };
 
@@ -52,7 +53,7 @@ pub(super) fn sweep(image: &Image<'_>, range: Range, budget: &mut u64) -> Seen {
     }
     let mut seen = sweep.seen;
     for places in [&mut seen.jumps, &mut seen.addresses] {
-        places.sort_unstable();
+        sort_by_key(places, |place| (place.to.0, place.site.start.0));
         places.dedup_by_key(|place| place.to);
     }
     seen
@@ -96,7 +97,7 @@ impl Sweep<'_, '_> {
 
     /// On x86-64 one instruction names an address.
     fn glance_at(&mut self, mut at: VirtAddr, end: VirtAddr, code: &[u8]) {
-        let mut reader = x86_64::Reader::new(code, at);
+        let reader = x86_64::Reader::new(code, at);
         let is_fixed = self.image.is_fixed();
         while at < end {
             let seen = reader.glance(at).unwrap_or(Glance { len: 1, ..Glance::default() });

@@ -10,6 +10,7 @@ use super::{
     symbol::{Binding, Symbol, SymbolKind, SymbolTable, is_definition, kind},
 };
 use crate::addr::VirtAddr;
+use crate::ordered::sort_by_key;
 
 /// Look-ups that read the table through before an index of it is built:
 /// a report names a handful of functions, and the index of a large library
@@ -36,7 +37,7 @@ impl Functions {
         let starts = self.index.get_or_init(|| {
             let mut starts: Vec<(u64, u32)> =
                 functions(table).map(|(index, entry)| (entry.st_value.get(LE), index)).collect();
-            starts.sort_unstable_by_key(|start| start.0);
+            sort_by_key(&mut starts, |start| (start.0, 0));
             starts
         });
         let after = starts.partition_point(|start| start.0 <= address.0);

@@ -1,13 +1,16 @@
 //! What was looked at in an image.
 
-use alloc::{collections::BTreeSet, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 use core::cell::{Cell, RefCell};
 
 use super::{
     Image, Range, Segment,
     symbol::{Symbol, Table},
 };
-use crate::addr::VirtAddr;
+use crate::{
+    addr::VirtAddr,
+    ordered::{Set, sort_by_key},
+};
 
 /// Ranges kept before touching ones are joined.
 const MANY_RANGES: usize = 4096;
@@ -21,11 +24,11 @@ const MANY_RANGES: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     ranges: Vec<Range>,
-    pub(crate) symbols: BTreeSet<(Table, u32)>,
-    pub(crate) relocations: BTreeSet<VirtAddr>,
-    pub(crate) sections: BTreeSet<String>,
-    pub(crate) unwind: BTreeSet<Range>,
-    pub(crate) types: Option<BTreeSet<MemberPath>>,
+    pub(crate) symbols: Set<(Table, u32)>,
+    pub(crate) relocations: Set<VirtAddr>,
+    pub(crate) sections: Set<String>,
+    pub(crate) unwind: Set<Range>,
+    pub(crate) types: Option<Set<MemberPath>>,
 }
 
 /// What debug information tells of a structure: its name, and the members
@@ -62,7 +65,7 @@ pub(super) struct Recorder {
 }
 
 fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
-    ranges.sort_unstable();
+    sort_by_key(&mut ranges, |range| (range.start.0, range.end.0));
     let mut joined: Vec<Range> = Vec::new();
     for range in ranges {
         match joined.last_mut() {

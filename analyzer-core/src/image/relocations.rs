@@ -31,6 +31,7 @@ use super::{
     section::{Section, Sections},
 };
 use crate::addr::VirtAddr;
+use crate::ordered::sort_by_key;
 
 type Rela = elf::Rela64<LE>;
 
@@ -239,7 +240,7 @@ impl<'d> Relocations<'d> {
 
 fn sorted<'d>(records: impl Iterator<Item = &'d Rela>) -> Vec<&'d Rela> {
     let mut all: Vec<&'d Rela> = records.collect();
-    all.sort_by_key(|record| record.r_offset.get(LE));
+    sort_by_key(&mut all, |record| (record.r_offset.get(LE), 0));
     all
 }
 

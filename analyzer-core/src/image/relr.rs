@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use object::{LittleEndian as LE, U64};
 
 use crate::addr::VirtAddr;
+use crate::ordered::sort_by_key;
 
 /// Words one bitmap describes.
 const BITMAP_WORDS: u64 = 63;
@@ -41,9 +42,7 @@ impl<'d> Relr<'d> {
                 run.count += 1;
             }
         }
-        if !runs.is_sorted_by_key(|run| run.start) {
-            runs.sort_by_key(|run| run.start);
-        }
+        sort_by_key(&mut runs, |run| (run.start, 0));
         Self { table, runs }
     }
 

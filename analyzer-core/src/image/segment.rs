@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::addr::VirtAddr;
+use crate::ordered::sort_by_key;
 
 /// Segments over which one table may be spread.
 const MOST_CONTINUED: usize = 16;
@@ -75,9 +76,7 @@ pub(super) struct Segments {
 
 impl Segments {
     pub(super) fn new(mut segments: Vec<Segment>) -> Self {
-        if !segments.is_sorted_by_key(|segment| segment.address) {
-            segments.sort_by_key(|segment| segment.address);
-        }
+        sort_by_key(&mut segments, |segment| (segment.address.0, 0));
         Self { sorted: segments }
     }
 

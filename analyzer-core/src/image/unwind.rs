@@ -10,6 +10,7 @@ use object::{LittleEndian as LE, elf};
 
 use super::{Image, Range};
 use crate::addr::VirtAddr;
+use crate::ordered::sort_by_key;
 
 type Frames<'d> = EhFrame<EndianSlice<'d, LittleEndian>>;
 type Common<'d> = CommonInformationEntry<EndianSlice<'d, LittleEndian>>;
@@ -90,7 +91,7 @@ impl<'d> Image<'d> {
                 ranges.push(Range::new(VirtAddr(entry.initial_address()), entry.len()));
             }
         }
-        ranges.sort_unstable_by_key(|range| range.start);
+        sort_by_key(&mut ranges, |range| (range.start.0, 0));
         ranges
     }
 }

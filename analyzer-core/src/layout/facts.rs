@@ -2,7 +2,6 @@
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
     format,
     string::{String, ToString as _},
     vec::Vec,
@@ -11,6 +10,7 @@ use alloc::{
 use super::{Layout, Unknown, debug_offsets::DebugOffsets};
 use crate::{
     addr::VirtAddr,
+    ordered::Map,
     report::{Flavour, GilFacts, LayoutFacts, LayoutMember, LayoutSource},
     version::PyVersion,
 };
@@ -26,16 +26,16 @@ pub fn layout_facts(
     table: Result<Layout, Unknown>,
     refused: Option<&str>,
 ) -> LayoutFacts {
-    let mut members = BTreeMap::new();
+    let mut members = Map::default();
     if let Ok(table) = table {
-        members.extend(
-            table.members().map(|(structure, member, offset)| ((structure, member), offset)),
-        );
+        for (structure, member, offset) in table.members() {
+            members.insert((structure, member), offset);
+        }
     }
     if let Some(debug) = debug {
-        members.extend(
-            debug.members().map(|(structure, member, offset)| ((structure, member), offset)),
-        );
+        for (structure, member, offset) in debug.members() {
+            members.insert((structure, member), offset);
+        }
     }
     let mut notes: Vec<String> = refused.map(ToOwned::to_owned).into_iter().collect();
     let source = match (debug, &table) {
@@ -61,6 +61,7 @@ pub fn layout_facts(
         }
     };
     let members = members
+        .into_entries()
         .into_iter()
         .map(|((structure, member), offset)| LayoutMember {
             structure: structure.to_owned(),

@@ -1,12 +1,6 @@
 //! Cutting what was looked at out of an image.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use object::elf;
 
@@ -19,6 +13,7 @@ use crate::{
     image::{
         Image, MemberPath, REPRODUCER_NOTE, REPRODUCER_OWNER, Range, Record, Section, Symbol, Table,
     },
+    ordered::{Map, Set},
     report::Arch,
 };
 
@@ -61,7 +56,7 @@ pub fn cut(image: &Image<'_>, record: &Record) -> Result<(Vec<u8>, Contents), Sh
         let size = usize::try_from(range.size()).unwrap_or(usize::MAX);
         file.bytes(range.start, image.bytes_from(range.start, size));
     }
-    for range in &record.unwind {
+    for range in record.unwind.iter() {
         file.unwind(*range);
     }
     let symbols = symbols(image, record, &mut file, &mut contents);
@@ -158,9 +153,9 @@ fn symbols(
     record: &Record,
     file: &mut ElfBuilder,
     contents: &mut Contents,
-) -> BTreeMap<u32, super::SymbolId> {
-    let mut ids = BTreeMap::new();
-    let mut known = BTreeSet::new();
+) -> Map<u32, super::SymbolId> {
+    let mut ids = Map::default();
+    let mut known = Set::default();
     let mut names: Vec<&str> = Vec::new();
     let dynamic =
         record.symbols.iter().filter(|(table, index)| *table == Table::Dynamic && *index > 0);
@@ -178,15 +173,21 @@ fn symbols(
         let twins = image.static_symbols_named(&names).into_iter();
         let twins = twins.filter(|twin| twin.suffix.is_empty()).map(|twin| twin.symbol.index);
         let indices = record.symbols.iter().filter(|(table, _)| *table == Table::Static);
-        let indices: BTreeSet<u32> = indices.map(|&(_, index)| index).chain(twins).collect();
-        for index in indices {
+        let mut all = Set::default();
+        for index in indices.map(|&(_, index)| index).chain(twins) {
+            all.insert(index);
+        }
+        for index in all.into_items() {
             let Some(symbol) = image.static_symbol_at(index) else { continue };
             file.static_symbol(spec(&symbol));
             known.insert(kept(&symbol));
         }
     }
-    contents.symbols =
-        known.into_iter().map(|(name, address)| KeptSymbol { name, address }).collect();
+    contents.symbols = known
+        .into_items()
+        .into_iter()
+        .map(|(name, address)| KeptSymbol { name, address })
+        .collect();
     ids
 }
 
@@ -208,11 +209,11 @@ fn spec(symbol: &Symbol<'_>) -> SymbolSpec {
 fn relocations(
     image: &Image<'_>,
     record: &Record,
-    symbols: &BTreeMap<u32, super::SymbolId>,
+    symbols: &Map<u32, super::SymbolId>,
     file: &mut ElfBuilder,
     contents: &mut Contents,
 ) {
-    for &address in &record.relocations {
+    for &address in record.relocations.iter() {
         let Some(raw) = image.raw_relocation(address) else { continue };
         let kind =
             match (image.arch(), elf::RelocationType(raw.kind)) {

@@ -4,7 +4,7 @@
 use alloc::{vec, vec::Vec};
 
 use super::builder::{BuildError, ElfBuilder, Permissions};
-use crate::{addr::VirtAddr, report::Arch};
+use crate::{addr::VirtAddr, ordered::sort_by_key, report::Arch};
 
 /// Page size that file offsets agree with addresses by. The smallest that
 /// either architecture uses: a larger one would only make files larger.
@@ -39,7 +39,7 @@ impl Load {
 pub(super) fn loads(file: &ElfBuilder) -> Result<Vec<Load>, BuildError> {
     let mut mappings = file.mappings.clone();
     mappings.retain(|mapping| mapping.range.size() > 0);
-    mappings.sort_by_key(|mapping| mapping.range.start);
+    sort_by_key(&mut mappings, |mapping| (mapping.range.start.0, 0));
     for pair in mappings.windows(2) {
         if let [before, after] = pair
             && after.range.start < before.range.end
@@ -98,7 +98,7 @@ fn merged(pieces: &[&Piece]) -> Vec<(VirtAddr, VirtAddr)> {
         .iter()
         .map(|(start, bytes)| (*start, VirtAddr(start.0.saturating_add(bytes.len() as u64))))
         .collect();
-    ranges.sort_unstable();
+    sort_by_key(&mut ranges, |(start, end)| (start.0, end.0));
     let mut merged: Vec<(VirtAddr, VirtAddr)> = Vec::new();
     for (start, end) in ranges {
         match merged.last_mut() {

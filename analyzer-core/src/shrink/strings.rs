@@ -1,17 +1,19 @@
 //! String tables.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
+
+use crate::ordered::Map;
 
 /// A string table under construction: zero-terminated strings, each kept once.
 #[derive(Clone, Debug)]
 pub(super) struct Strings {
     bytes: Vec<u8>,
-    offsets: BTreeMap<String, u32>,
+    offsets: Map<String, u32>,
 }
 
 impl Strings {
     pub(super) fn new() -> Self {
-        Self { bytes: alloc::vec![0], offsets: BTreeMap::new() }
+        Self { bytes: alloc::vec![0], offsets: Map::default() }
     }
 
     /// Offset of `string` in the table.

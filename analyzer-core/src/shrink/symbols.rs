@@ -12,6 +12,7 @@ use super::{
 use crate::{
     addr::VirtAddr,
     image::{Binding, SymbolKind},
+    ordered::sort_by_key,
 };
 
 /// A symbol table ready to be written.
@@ -40,7 +41,9 @@ impl DynamicTable {
         let (mut order, mut defined): (Vec<usize>, Vec<usize>) =
             (0..symbols.len()).partition(|&at| symbols.get(at).is_some_and(|s| !s.defined));
         let buckets = hash::gnu_buckets(defined.len());
-        defined.sort_by_key(|&at| symbols.get(at).map(|s| hash::gnu_bucket(&s.name, buckets)));
+        let bucket =
+            |at: &usize| symbols.get(*at).map_or(0, |s| hash::gnu_bucket(&s.name, buckets));
+        sort_by_key(&mut defined, |at| (bucket(at).into(), 0));
         let first = u32::try_from(order.len().saturating_add(1)).unwrap_or(u32::MAX);
         let names = |order: &[usize]| -> Vec<&str> {
             order.iter().filter_map(|&at| symbols.get(at)).map(|s| s.name.as_str()).collect()

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     addr::VirtAddr,
     image::Range,
+    ordered::sort_by_key,
     report::{Arch, ImageKind},
 };
 
@@ -231,7 +232,7 @@ impl Tables {
 
     fn add_unwind(&mut self, file: &ElfBuilder) -> Result<(), BuildError> {
         let mut ranges = file.unwind.clone();
-        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        sort_by_key(&mut ranges, |range| (range.start.0, range.end.0));
         ranges.dedup();
         let no_room = BuildError::NoRoom { address: self.base };
         let header = Header { align: 8, ..Header::new(".eh_frame", elf::SHT_PROGBITS) };
@@ -253,7 +254,7 @@ impl Tables {
 /// Relocations in order of address.
 fn sorted(records: &[RelocationSpec]) -> impl Iterator<Item = &RelocationSpec> + Clone {
     let mut sorted: Vec<&RelocationSpec> = records.iter().collect();
-    sorted.sort_by_key(|record| record.address);
+    sort_by_key(&mut sorted, |record| (record.address.0, 0));
     sorted.into_iter()
 }
 

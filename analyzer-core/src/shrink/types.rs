@@ -3,11 +3,7 @@
 //!
 //! Format: DWARF 4, section 7.5.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    string::String,
-    vec::Vec,
-};
+use alloc::{string::String, vec::Vec};
 
 use gimli::constants::{
     DW_AT_data_member_location, DW_AT_name, DW_AT_type, DW_CHILDREN_no, DW_CHILDREN_yes,
@@ -15,7 +11,10 @@ use gimli::constants::{
     DW_TAG_structure_type,
 };
 
-use crate::image::MemberPath;
+use crate::{
+    image::MemberPath,
+    ordered::{Map, Set},
+};
 
 /// Numbers of the abbreviations.
 const UNIT: u8 = 1;
@@ -27,22 +26,22 @@ const STRUCTURE_MEMBER: u8 = 5;
 /// The members of a structure that are known, by name.
 #[derive(Default)]
 struct Structure<'p> {
-    members: BTreeMap<&'p str, (u64, Structure<'p>)>,
+    members: Map<&'p str, (u64, Structure<'p>)>,
 }
 
 /// The sections `.debug_abbrev` and `.debug_info`.
-pub(super) fn sections(types: &BTreeSet<MemberPath>) -> [(&'static str, Vec<u8>); 2] {
-    let mut structures: BTreeMap<&str, Structure<'_>> = BTreeMap::new();
-    for (name, path) in types {
-        let mut structure = structures.entry(name).or_default();
+pub(super) fn sections(types: &Set<MemberPath>) -> [(&'static str, Vec<u8>); 2] {
+    let mut structures: Map<&str, Structure<'_>> = Map::default();
+    for (name, path) in types.iter() {
+        let mut structure = structures.get_or_insert_with(name, Structure::default);
         for (member, offset) in path {
-            structure =
-                &mut structure.members.entry(member).or_insert((*offset, Structure::default())).1;
+            let known = || (*offset, Structure::default());
+            structure = &mut structure.members.get_or_insert_with(member, known).1;
         }
     }
     // Version 4, abbreviations at 0, addresses of 8 bytes; the length is set last.
     let mut information = alloc::vec![0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, UNIT];
-    for (name, structure) in &structures {
+    for (name, structure) in structures.iter() {
         write_structure(&mut information, Some(name), structure);
     }
     information.push(0);
@@ -62,8 +61,8 @@ fn write_structure(
 ) -> u32 {
     let inner: Vec<Option<u32>> = structure
         .members
-        .values()
-        .map(|(_, inner)| {
+        .iter()
+        .map(|(_, (_, inner))| {
             (!inner.members.is_empty()).then(|| write_structure(information, None, inner))
         })
         .collect();

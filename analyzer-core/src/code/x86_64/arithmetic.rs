@@ -1,65 +1,28 @@
 //! Integer arithmetic and logic.
 
-use iced_x86::{Instruction, Mnemonic};
-
+use super::decode::{self, Instruction, Kind, MOST_OPERANDS};
 use super::operand::{Place, RAX, RDX, store};
 use crate::code::ir::{BinaryOp, Lifted, Op, Operand, Reg, Width};
 
 /// Lifts the instruction if it is one of these.
 pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) -> bool {
-    match instruction.mnemonic() {
-        Mnemonic::Add => two_operands(BinaryOp::Add, instruction, out),
-        Mnemonic::Sub => two_operands(BinaryOp::Sub, instruction, out),
-        Mnemonic::And => two_operands(BinaryOp::And, instruction, out),
-        Mnemonic::Or => two_operands(BinaryOp::Or, instruction, out),
-        Mnemonic::Xor => two_operands(BinaryOp::Xor, instruction, out),
-        Mnemonic::Shl | Mnemonic::Sal => shift(BinaryOp::Shl, instruction, out),
-        Mnemonic::Shr => shift(BinaryOp::Shr, instruction, out),
-        Mnemonic::Sar => shift(BinaryOp::Sar, instruction, out),
-        Mnemonic::Inc => {
-            let target = Place::of(instruction, 0);
-            in_place(target, BinaryOp::Add, Operand::Const(1), false, out)
-        }
-        Mnemonic::Dec => {
-            let target = Place::of(instruction, 0);
-            in_place(target, BinaryOp::Sub, Operand::Const(1), false, out)
-        }
-        Mnemonic::Neg => {
-            let target = Place::of(instruction, 0);
-            in_place(target, BinaryOp::Sub, Operand::Const(0), true, out)
-        }
-        Mnemonic::Not => {
-            let target = Place::of(instruction, 0);
-            in_place(target, BinaryOp::Xor, Operand::Const(u64::MAX), false, out)
-        }
-        Mnemonic::Imul | Mnemonic::Mul => multiply(instruction, out),
-        Mnemonic::Cdqe => sign_extend(Width::W32, Width::W64, out),
-        Mnemonic::Cwde => sign_extend(Width::W16, Width::W32, out),
-        Mnemonic::Cdq => sign_fill(31, Width::W32, out),
-        Mnemonic::Cqo => sign_fill(63, Width::W64, out),
-        // They set flags at most.
-        Mnemonic::Cmp
-        | Mnemonic::Test
-        | Mnemonic::Bt
-        | Mnemonic::Nop
-        | Mnemonic::Endbr64
-        | Mnemonic::Endbr32
-        | Mnemonic::Pause
-        | Mnemonic::Lfence
-        | Mnemonic::Mfence
-        | Mnemonic::Sfence
-        | Mnemonic::Prefetchw
-        | Mnemonic::Prefetcht0
-        | Mnemonic::Prefetcht1
-        | Mnemonic::Prefetcht2
-        | Mnemonic::Prefetchnta
-        | Mnemonic::Cld
-        | Mnemonic::Std
-        | Mnemonic::Clc
-        | Mnemonic::Stc
-        | Mnemonic::Cmc
-        | Mnemonic::Wait
-        | Mnemonic::Reservednop => true,
+    let first = || Place::of(instruction, 0);
+    match instruction.kind() {
+        Kind::Add => two_operands(BinaryOp::Add, instruction, out),
+        Kind::Sub => two_operands(BinaryOp::Sub, instruction, out),
+        Kind::And => two_operands(BinaryOp::And, instruction, out),
+        Kind::Or => two_operands(BinaryOp::Or, instruction, out),
+        Kind::Xor => two_operands(BinaryOp::Xor, instruction, out),
+        Kind::Shl => shift(BinaryOp::Shl, instruction, out),
+        Kind::Shr => shift(BinaryOp::Shr, instruction, out),
+        Kind::Sar => shift(BinaryOp::Sar, instruction, out),
+        Kind::Inc => in_place(first(), BinaryOp::Add, Operand::Const(1), false, out),
+        Kind::Dec => in_place(first(), BinaryOp::Sub, Operand::Const(1), false, out),
+        Kind::Neg => in_place(first(), BinaryOp::Sub, Operand::Const(0), true, out),
+        Kind::Not => in_place(first(), BinaryOp::Xor, Operand::Const(u64::MAX), false, out),
+        Kind::Multiply => multiply(instruction, out),
+        Kind::ExtendRax => sign_extend(instruction.size(), out),
+        Kind::FillRdx => sign_fill(instruction.size(), out),
         _ => false,
     }
 }
@@ -126,7 +89,10 @@ fn multiply(instruction: &Instruction, out: &mut Lifted) -> bool {
     let (Place::Part(_) | Place::Memory(..)) = Place::of(instruction, 0) else {
         return false;
     };
-    if instruction.op_count() == 1 {
+    let operands = (0..MOST_OPERANDS)
+        .take_while(|number| instruction.operand(*number) != decode::Operand::None)
+        .count();
+    if operands == 1 {
         return wide_multiply(instruction, out);
     }
     let Place::Part(dst) = Place::of(instruction, 0) else {
@@ -137,7 +103,7 @@ fn multiply(instruction: &Instruction, out: &mut Lifted) -> bool {
         return true;
     }
     let first = Place::of(instruction, 1).read(Reg::TEMP0, out);
-    let (left, right) = if instruction.op_count() == 2 {
+    let (left, right) = if operands == 2 {
         (Some(Operand::Reg(dst.reg)), first)
     } else {
         (first, Place::of(instruction, 2).read(Reg::TEMP1, out))
@@ -152,25 +118,47 @@ fn multiply(instruction: &Instruction, out: &mut Lifted) -> bool {
 /// `rdx:rax := rax * source`: the low half is known, the high half is not.
 fn wide_multiply(instruction: &Instruction, out: &mut Lifted) -> bool {
     let source = Place::of(instruction, 0);
-    let Some(width @ (Width::W32 | Width::W64)) = source.width() else {
-        return false;
+    let right = match source.width() {
+        Some(width @ (Width::W32 | Width::W64)) => {
+            source.read(Reg::TEMP0, out).map(|right| (right, width))
+        }
+        _ => None,
     };
-    let Some(right) = source.read(Reg::TEMP0, out) else {
-        return false;
-    };
-    let left = Operand::Reg(RAX);
-    out.ops.push(Op::Binary { op: BinaryOp::Mul, dst: RAX, left, right, width });
+    out.ops.push(match right {
+        Some((right, width)) => {
+            let left = Operand::Reg(RAX);
+            Op::Binary { op: BinaryOp::Mul, dst: RAX, left, right, width }
+        }
+        None => Op::Clobber { dst: RAX },
+    });
     out.ops.push(Op::Clobber { dst: RDX });
     true
 }
 
-fn sign_extend(from: Width, width: Width, out: &mut Lifted) -> bool {
+/// `rax := ` its low half, sign-extended; both of the operand size.
+fn sign_extend(size: u8, out: &mut Lifted) -> bool {
+    let (from, width) = match size {
+        64 => (Width::W32, Width::W64),
+        32 => (Width::W16, Width::W32),
+        _ => {
+            out.ops.push(Op::Clobber { dst: RAX });
+            return true;
+        }
+    };
     out.ops.push(Op::Extend { dst: RAX, src: Operand::Reg(RAX), from, signed: true, width });
     true
 }
 
 /// `rdx :=` the sign of `rax`, in every bit.
-fn sign_fill(sign_bit: u64, width: Width, out: &mut Lifted) -> bool {
+fn sign_fill(size: u8, out: &mut Lifted) -> bool {
+    let (sign_bit, width) = match size {
+        64 => (63, Width::W64),
+        32 => (31, Width::W32),
+        _ => {
+            out.ops.push(Op::Clobber { dst: RDX });
+            return true;
+        }
+    };
     out.ops.push(Op::Binary {
         op: BinaryOp::Sar,
         dst: RDX,

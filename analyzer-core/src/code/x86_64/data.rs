@@ -1,7 +1,6 @@
 //! Moves: between registers and memory, to and from the stack, and addresses.
 
-use iced_x86::{Code, Instruction, Mnemonic};
-
+use super::decode::{Instruction, Kind};
 use super::operand::{
     Part, Place, RBP, RSP, address, clobber_memory, load, move_stack, stack, store,
 };
@@ -9,33 +8,20 @@ use crate::code::ir::{Lifted, Op, Operand, Reg, Width};
 
 /// Lifts the instruction if it is one of these.
 pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) -> bool {
-    match instruction.mnemonic() {
-        Mnemonic::Mov => mov(instruction, out),
-        Mnemonic::Movzx => extend(instruction, false, out),
-        Mnemonic::Movsx | Mnemonic::Movsxd => extend(instruction, true, out),
-        Mnemonic::Lea => lea(instruction, out),
-        Mnemonic::Push => push(instruction, out),
-        Mnemonic::Pop => pop(instruction, out),
-        Mnemonic::Leave => leave(instruction, out),
-        Mnemonic::Enter => enter(instruction, out),
-        Mnemonic::Xchg => xchg(instruction, out),
-        Mnemonic::Rdfsbase => rdfsbase(instruction, out),
-        Mnemonic::Cmova
-        | Mnemonic::Cmovae
-        | Mnemonic::Cmovb
-        | Mnemonic::Cmovbe
-        | Mnemonic::Cmove
-        | Mnemonic::Cmovg
-        | Mnemonic::Cmovge
-        | Mnemonic::Cmovl
-        | Mnemonic::Cmovle
-        | Mnemonic::Cmovne
-        | Mnemonic::Cmovno
-        | Mnemonic::Cmovnp
-        | Mnemonic::Cmovns
-        | Mnemonic::Cmovo
-        | Mnemonic::Cmovp
-        | Mnemonic::Cmovs => cmov(instruction, out),
+    match instruction.kind() {
+        Kind::Mov => mov(instruction, out),
+        Kind::Movzx => extend(instruction, false, out),
+        Kind::Movsx => extend(instruction, true, out),
+        Kind::Lea => lea(instruction, out),
+        Kind::Push => push(instruction, out),
+        Kind::Pop => pop(instruction, out),
+        Kind::PushFlags => push_flags(instruction, out),
+        Kind::PopFlags => pop_flags(instruction, out),
+        Kind::Leave => leave(instruction, out),
+        Kind::Enter => enter(instruction, out),
+        Kind::Xchg => xchg(instruction, out),
+        Kind::Rdfsbase => rdfsbase(instruction, out),
+        Kind::Cmov => cmov(instruction, out),
         _ => false,
     }
 }
@@ -86,7 +72,7 @@ fn lea(instruction: &Instruction, out: &mut Lifted) -> bool {
         return false;
     };
     // A segment prefix does not matter here.
-    let address = address(instruction).map(|mut address| {
+    let address = address(instruction.memory()).map(|mut address| {
         address.thread_pointer = false;
         address
     });
@@ -101,9 +87,15 @@ fn lea(instruction: &Instruction, out: &mut Lifted) -> bool {
     true
 }
 
+/// Bytes that an instruction on the stack moves: 2 with an operand-size
+/// prefix, 8 without.
+fn slot(instruction: &Instruction) -> u16 {
+    if instruction.size() == 16 { 2 } else { 8 }
+}
+
 fn push(instruction: &Instruction, out: &mut Lifted) -> bool {
-    if instruction.stack_pointer_increment() != -8 {
-        return false;
+    if slot(instruction) != 8 {
+        return push_flags(instruction, out);
     }
     // `push rsp` stores the value before the push, and an address that uses
     // `rsp` is computed before it.
@@ -116,11 +108,28 @@ fn push(instruction: &Instruction, out: &mut Lifted) -> bool {
     true
 }
 
+/// Pushes something unknown.
+fn push_flags(instruction: &Instruction, out: &mut Lifted) -> bool {
+    let below = u64::from(slot(instruction)).wrapping_neg();
+    clobber_memory(Some(stack(below)), slot(instruction), out);
+    move_stack(below, out);
+    true
+}
+
 fn pop(instruction: &Instruction, out: &mut Lifted) -> bool {
-    if instruction.stack_pointer_increment() != 8 {
-        return false;
+    let place = Place::of(instruction, 0);
+    if slot(instruction) != 8 {
+        match place {
+            Place::Part(dst) => out.ops.push(Op::Clobber { dst: dst.reg }),
+            Place::Memory(..) => out.ops.push(Op::ClobberAllMemory),
+            Place::Immediate(_) | Place::Other => {}
+        }
+        if !matches!(place, Place::Part(dst) if dst.reg == RSP) {
+            move_stack(slot(instruction).into(), out);
+        }
+        return true;
     }
-    match Place::of(instruction, 0) {
+    match place {
         Place::Part(dst) if dst.reg == RSP => {
             load(RSP, Some(stack(0)), Width::W64, false, Width::W64, out);
         }
@@ -139,9 +148,16 @@ fn pop(instruction: &Instruction, out: &mut Lifted) -> bool {
     true
 }
 
+fn pop_flags(instruction: &Instruction, out: &mut Lifted) -> bool {
+    move_stack(slot(instruction).into(), out);
+    true
+}
+
 fn leave(instruction: &Instruction, out: &mut Lifted) -> bool {
-    if instruction.code() != Code::Leaveq {
-        return false;
+    if slot(instruction) != 8 {
+        out.ops.push(Op::Clobber { dst: RSP });
+        out.ops.push(Op::Clobber { dst: RBP });
+        return true;
     }
     out.ops.push(Op::Move { dst: RSP, src: Operand::Reg(RBP), width: Width::W64 });
     load(RBP, Some(stack(0)), Width::W64, false, Width::W64, out);
@@ -150,7 +166,12 @@ fn leave(instruction: &Instruction, out: &mut Lifted) -> bool {
 }
 
 fn enter(instruction: &Instruction, out: &mut Lifted) -> bool {
-    if instruction.code() != Code::Enterq_imm16_imm8 || instruction.immediate8_2nd() & 31 != 0 {
+    let (Place::Immediate(bytes), Place::Immediate(depth)) =
+        (Place::of(instruction, 0), Place::of(instruction, 1))
+    else {
+        return false;
+    };
+    if slot(instruction) != 8 || depth & 31 != 0 {
         out.ops.push(Op::ClobberAllMemory);
         out.ops.push(Op::Clobber { dst: RBP });
         out.ops.push(Op::Clobber { dst: RSP });
@@ -159,7 +180,7 @@ fn enter(instruction: &Instruction, out: &mut Lifted) -> bool {
     store(Some(stack(8u64.wrapping_neg())), Operand::Reg(RBP), Width::W64, out);
     move_stack(8u64.wrapping_neg(), out);
     out.ops.push(Op::Move { dst: RBP, src: Operand::Reg(RSP), width: Width::W64 });
-    move_stack(u64::from(instruction.immediate16()).wrapping_neg(), out);
+    move_stack(bytes.wrapping_neg(), out);
     true
 }
 

@@ -1,99 +1,75 @@
 //! Every instruction that is not lifted one by one: what it writes becomes
 //! unknown.
 
-use iced_x86::{
-    CodeSize, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
-};
+use super::decode::{Base, Instruction, Kind, MOST_OPERANDS, Operand, RAX, RBX, RCX, RDX};
+use super::operand::{Part, address, clobber_memory};
+use crate::code::ir::{Lifted, Op, Reg};
 
-use super::operand::{Part, RSP, clobber_memory, move_stack, shift_of};
-use crate::addr::VirtAddr;
-use crate::code::ir::{Address, Flow, Index, Lifted, Op, Operand, Reg, Width};
-
-/// Bytes of a 512-bit register.
-const LARGEST_VECTOR: usize = 64;
+/// Bytes of a 512-bit register: what saves more saves state, of which
+/// processors have more and less.
+const LARGEST_VECTOR: u16 = 64;
 
 /// Clobbers all that `instruction` writes.
 pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) {
-    if instruction.is_privileged() {
-        out.flow = Flow::Stop;
-    }
-    let mut factory = InstructionInfoFactory::new();
-    let info = factory.info(instruction);
-    // Addresses are computed from registers as they were: memory goes first.
-    for memory in info.used_memory().iter().filter(|memory| writes(memory.access())) {
-        if instruction.is_string_instruction() || has_bit_offset(instruction) {
+    let mut written = 0u16;
+    let mut write = |number: u8| written |= 1u16.checked_shl(number.into()).unwrap_or(0);
+    if let Some(unnamed) = instruction.unnamed() {
+        if unnamed.memory {
             out.ops.push(Op::ClobberAllMemory);
-        } else {
-            let size = memory.memory_size().size();
-            // What saves more than a vector register saves state, of which
-            // processors have more and less.
-            let size = if size > LARGEST_VECTOR { 0 } else { size };
-            clobber_memory(address(memory), size, out);
+        }
+        unnamed.registers.into_iter().flatten().for_each(&mut write);
+    }
+    for (register, number) in [(RAX, 0), (RCX, 1), (RDX, 2), (RBX, 3)] {
+        if instruction.clobbers() & register != 0 {
+            write(number);
         }
     }
-    if instruction.is_save_restore_instruction() {
-        // Their memory size depends on the processor.
+    let count = match instruction.kind() {
+        Kind::Reads => 0,
+        Kind::WritesTwo => 2,
+        _ => 1,
+    };
+    let mut is_string = false;
+    for number in 0..MOST_OPERANDS {
+        let operand = instruction.operand(number);
+        // Addresses are computed from registers as they were: memory goes first.
+        match operand {
+            Operand::String(memory, _) => {
+                is_string = true;
+                if let Base::Register(register) = memory.base {
+                    write(register);
+                }
+                if number < count {
+                    out.ops.push(Op::ClobberAllMemory);
+                }
+            }
+            _ if number >= count => {}
+            Operand::Register(register) => {
+                if let Some(part) = Part::of(register) {
+                    write(part.reg.0);
+                }
+            }
+            Operand::Memory(memory, size) => {
+                let known = size <= LARGEST_VECTOR && !has_bit_offset(instruction);
+                clobber_memory(address(&memory).filter(|_| known), size, out);
+            }
+            Operand::None | Operand::Immediate(_) | Operand::Target(_) => {}
+        }
+    }
+    if is_string && instruction.is_repeated() {
+        write(1);
+    }
+    if instruction.kind() == Kind::Saves {
+        // How much that is depends on the processor.
         out.ops.push(Op::ClobberAllMemory);
     }
-    let names_stack_pointer =
-        Part::of(instruction.op0_register()).is_some_and(|part| part.reg == RSP);
-    let stack_increment = i64::from(instruction.stack_pointer_increment());
-    let mut written = 0u16;
-    for register in info.used_registers().iter().filter(|register| writes(register.access())) {
-        if let Some(part) = Part::of(register.register()) {
-            written |= 1u16.checked_shl(u32::from(part.reg.0)).unwrap_or(0);
-        }
-    }
     for number in (0..16u8).filter(|number| written >> number & 1 == 1) {
-        let dst = Reg(number);
-        if dst == RSP && stack_increment != 0 && !names_stack_pointer {
-            move_stack(stack_increment as u64, out);
-        } else {
-            out.ops.push(Op::Clobber { dst });
-        }
+        out.ops.push(Op::Clobber { dst: Reg(number) });
     }
 }
 
 /// Whether the memory written is not where the operand says: `bts [rdi], rsi`
 /// changes bit `rsi` of a bit string that starts there.
 fn has_bit_offset(instruction: &Instruction) -> bool {
-    matches!(instruction.mnemonic(), Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc)
-        && instruction.op1_kind() == OpKind::Register
-}
-
-const fn writes(access: OpAccess) -> bool {
-    matches!(
-        access,
-        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
-    )
-}
-
-fn address(memory: &UsedMemory) -> Option<Address> {
-    if matches!(memory.address_size(), CodeSize::Code16 | CodeSize::Code32) {
-        return None;
-    }
-    let thread_pointer = match memory.segment() {
-        Register::FS => true,
-        Register::GS => return None,
-        _ => false,
-    };
-    let (base, displacement) = match memory.base() {
-        Register::None => (Operand::Const(0), memory.displacement()),
-        Register::RIP => (Operand::Pc(VirtAddr(memory.displacement())), 0),
-        register if register.is_gpr64() => {
-            (Operand::Reg(Part::of(register)?.reg), memory.displacement())
-        }
-        _ => return None,
-    };
-    let index = match memory.index() {
-        Register::None => None,
-        register if register.is_gpr64() => Some(Index {
-            reg: Part::of(register)?.reg,
-            width: Width::W64,
-            signed: false,
-            shift: shift_of(memory.scale())?,
-        }),
-        _ => return None,
-    };
-    Some(Address { thread_pointer, base, index, displacement })
+    instruction.kind() == Kind::Bit && matches!(instruction.operand(1), Operand::Register(_))
 }

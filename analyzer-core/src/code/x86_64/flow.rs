@@ -1,7 +1,6 @@
 //! Where control goes: jumps, calls, returns, traps.
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
-
+use super::decode::{self, FS, File, Instruction, Kind, Register};
 use super::operand::{Place, R11, RAX, RCX, RSP, load, move_stack, stack, store};
 use crate::addr::VirtAddr;
 use crate::code::ir::{Address, BinaryOp, Flow, Lifted, Op, Operand, Reg, Target, Width};
@@ -9,71 +8,79 @@ use crate::code::ir::{Address, BinaryOp, Flow, Lifted, Op, Operand, Reg, Target,
 /// Lifts the instruction if control can go elsewhere than to the next one, or
 /// if it enters the kernel.
 pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) -> bool {
-    match instruction.flow_control() {
-        FlowControl::Next => match instruction.mnemonic() {
-            // Writing the thread pointer would change what `fs:` means; no
-            // code that an analysis follows does it.
-            Mnemonic::Wrfsbase | Mnemonic::Lfs | Mnemonic::Hlt => out.flow = Flow::Stop,
-            Mnemonic::Mov | Mnemonic::Pop if instruction.op0_register() == Register::FS => {
-                out.flow = Flow::Stop;
+    match instruction.kind() {
+        Kind::Stop => out.flow = Flow::Stop,
+        Kind::Mov | Kind::Pop if changes_system_register(instruction) => out.flow = Flow::Stop,
+        Kind::Branch => branch(instruction, out),
+        Kind::Loop => {
+            count_down(instruction, out);
+            branch(instruction, out);
+        }
+        Kind::Jmp => {
+            out.flow = match near_target(instruction) {
+                Some(target) => Flow::Jump(Target::Address(target)),
+                None => match indirect_target(instruction, false, out) {
+                    Some(target) => Flow::Jump(target),
+                    None => Flow::Stop,
+                },
+            };
+        }
+        Kind::Call => call(instruction, out),
+        Kind::Ret => near_return(instruction, out),
+        Kind::Xbegin => {
+            out.ops.push(Op::Clobber { dst: RAX });
+            branch(instruction, out);
+        }
+        // The kernel keeps the other registers (psABI, A.2.1) and may write
+        // to any buffer it is given.
+        Kind::Syscall => {
+            out.ops.push(Op::ClobberAllMemory);
+            for dst in [RAX, RCX, R11] {
+                out.ops.push(Op::Clobber { dst });
             }
-            _ => return false,
-        },
-        FlowControl::ConditionalBranch => branch(instruction, out),
-        FlowControl::UnconditionalBranch => match near_target(instruction) {
-            Some(target) => out.flow = Flow::Jump(Target::Address(target)),
-            None => out.flow = Flow::Stop,
-        },
-        FlowControl::Call => call(instruction, out),
-        FlowControl::IndirectBranch => match indirect_target(instruction, false, out) {
-            Some(target) => out.flow = Flow::Jump(target),
-            None => out.flow = Flow::Stop,
-        },
-        FlowControl::IndirectCall => match indirect_target(instruction, true, out) {
-            Some(target) => {
-                push_return_address(instruction, out);
-                out.flow = Flow::Call(target);
-            }
-            None => out.flow = Flow::Stop,
-        },
-        FlowControl::Return => near_return(instruction, out),
-        FlowControl::XbeginXabortXend => match near_target(instruction) {
-            Some(target) => {
-                out.ops.push(Op::Clobber { dst: RAX });
-                out.flow = Flow::Branch(target);
-            }
-            None => out.flow = Flow::Next,
-        },
-        FlowControl::Interrupt | FlowControl::Exception => out.flow = Flow::Stop,
+        }
+        _ => return false,
     }
     true
 }
 
-fn near_target(instruction: &Instruction) -> Option<VirtAddr> {
-    match instruction.op0_kind() {
-        OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 => {
-            Some(VirtAddr(instruction.near_branch_target()))
+/// Whether the instruction needs privileges, or writes the thread pointer,
+/// which would change what `fs:` means; no code that an analysis follows does
+/// either.
+fn changes_system_register(instruction: &Instruction) -> bool {
+    let is_system = |number| match instruction.operand(number) {
+        decode::Operand::Register(Register { file, .. }) => {
+            matches!(file, File::Control | File::Debug)
         }
+        _ => false,
+    };
+    let fs = Register { file: File::Segment, number: FS };
+    instruction.operand(0) == decode::Operand::Register(fs) || is_system(0) || is_system(1)
+}
+
+fn near_target(instruction: &Instruction) -> Option<VirtAddr> {
+    match instruction.operand(0) {
+        decode::Operand::Target(target) => Some(target),
         _ => None,
     }
 }
 
+/// Counts `rcx` down, or `ecx` with an address-size prefix.
+fn count_down(instruction: &Instruction, out: &mut Lifted) {
+    out.ops.push(if instruction.has_32_bit_addresses() {
+        Op::Clobber { dst: RCX }
+    } else {
+        Op::Binary {
+            op: BinaryOp::Sub,
+            dst: RCX,
+            left: Operand::Reg(RCX),
+            right: Operand::Const(1),
+            width: Width::W64,
+        }
+    });
+}
+
 fn branch(instruction: &Instruction, out: &mut Lifted) {
-    match instruction.mnemonic() {
-        Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne => match instruction.code() {
-            Code::Loop_rel8_64_RCX | Code::Loope_rel8_64_RCX | Code::Loopne_rel8_64_RCX => {
-                out.ops.push(Op::Binary {
-                    op: BinaryOp::Sub,
-                    dst: RCX,
-                    left: Operand::Reg(RCX),
-                    right: Operand::Const(1),
-                    width: Width::W64,
-                });
-            }
-            _ => out.ops.push(Op::Clobber { dst: RCX }),
-        },
-        _ => {}
-    }
     out.flow = match near_target(instruction) {
         Some(target) => Flow::Branch(target),
         None => Flow::Stop,
@@ -81,27 +88,22 @@ fn branch(instruction: &Instruction, out: &mut Lifted) {
 }
 
 fn call(instruction: &Instruction, out: &mut Lifted) {
-    if let Some(target) = near_target(instruction) {
-        push_return_address(instruction, out);
-        out.flow = Flow::Call(Target::Address(target));
-        return;
-    }
-    match instruction.mnemonic() {
-        // The kernel keeps the other registers (psABI, A.2.1) and may write
-        // to any buffer it is given.
-        Mnemonic::Syscall => {
-            out.ops.push(Op::ClobberAllMemory);
-            for dst in [RAX, RCX, R11] {
-                out.ops.push(Op::Clobber { dst });
-            }
+    let target = match near_target(instruction) {
+        Some(target) => Some(Target::Address(target)),
+        None => indirect_target(instruction, true, out),
+    };
+    out.flow = match target {
+        Some(target) => {
+            push_return_address(instruction, out);
+            Flow::Call(target)
         }
-        _ => out.flow = Flow::Stop,
-    }
+        None => Flow::Stop,
+    };
 }
 
 fn push_return_address(instruction: &Instruction, out: &mut Lifted) {
     let below = 8u64.wrapping_neg();
-    let src = Operand::Pc(VirtAddr(instruction.next_ip()));
+    let src = Operand::Pc(instruction.next());
     store(Some(stack(below)), src, Width::W64, out);
     move_stack(below, out);
 }
@@ -134,15 +136,10 @@ fn uses_stack_pointer(address: &Address) -> bool {
 }
 
 fn near_return(instruction: &Instruction, out: &mut Lifted) {
-    match instruction.code() {
-        Code::Retnq => {
-            move_stack(8, out);
-            out.flow = Flow::Return;
-        }
-        Code::Retnq_imm16 => {
-            move_stack(u64::from(instruction.immediate16()).wrapping_add(8), out);
-            out.flow = Flow::Return;
-        }
-        _ => out.flow = Flow::Stop,
-    }
+    let dropped = match instruction.operand(0) {
+        decode::Operand::Immediate(bytes) => bytes,
+        _ => 0,
+    };
+    move_stack(dropped.wrapping_add(8), out);
+    out.flow = Flow::Return;
 }

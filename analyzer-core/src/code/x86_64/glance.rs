@@ -1,9 +1,8 @@
 //! What an instruction refers to, without what it does with it: a fifth of
 //! the work of lifting, for reading large functions from end to end.
 
-use iced_x86::{FlowControl, OpKind, Register};
-
 use super::Reader;
+use super::decode::{Base, Kind, Operand};
 use crate::{addr::VirtAddr, code::ir::LiftError};
 
 /// What one instruction refers to.
@@ -29,32 +28,29 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// As [`lift`](crate::code::lift).
-    pub(crate) fn glance(&mut self, at: VirtAddr) -> Result<Glance, LiftError> {
+    pub(crate) fn glance(&self, at: VirtAddr) -> Result<Glance, LiftError> {
         let instruction = self.decode(at)?;
-        let mut seen = Glance { len: instruction.len() as u8, ..Glance::default() };
-        let target = || Some(VirtAddr(instruction.near_branch_target()));
-        match instruction.flow_control() {
-            FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch => {
-                seen.jump = target();
-            }
-            FlowControl::Call => seen.call = target(),
-            _ => {}
-        }
-        if instruction.is_ip_rel_memory_operand() {
-            seen.memory = Some(VirtAddr(instruction.ip_rel_memory_address()));
-        } else if instruction.memory_base() == Register::None
-            && instruction.memory_displ_size() >= 4
-            && instruction.segment_prefix() == Register::None
-        {
-            seen.memory = Some(VirtAddr(instruction.memory_displacement64()));
-            seen.is_absolute = true;
-        }
-        seen.immediate = match instruction.op1_kind() {
-            OpKind::Immediate32 | OpKind::Immediate64 | OpKind::Immediate32to64 => {
-                Some(instruction.immediate(1))
-            }
+        let mut seen = Glance { len: instruction.len, ..Glance::default() };
+        let target = || match instruction.operand(0) {
+            Operand::Target(target) => Some(target),
             _ => None,
         };
+        match instruction.kind() {
+            Kind::Jmp | Kind::Branch | Kind::Loop => seen.jump = target(),
+            Kind::Call => seen.call = target(),
+            _ => {}
+        }
+        let memory = instruction.memory();
+        if memory.base == Base::Rip {
+            seen.memory = Some(VirtAddr(memory.displacement));
+        } else if memory.base == Base::None
+            && memory.displacement_bytes >= 4
+            && memory.segment.is_none()
+        {
+            seen.memory = Some(VirtAddr(memory.displacement));
+            seen.is_absolute = true;
+        }
+        seen.immediate = instruction.wide_immediate();
         Ok(seen)
     }
 }

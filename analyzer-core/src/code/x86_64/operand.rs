@@ -1,7 +1,6 @@
 //! Operands of an x86-64 instruction in terms of the lifted form.
 
-use iced_x86::{Instruction, OpKind, Register};
-
+use super::decode::{self, Base, FS, File, GS, Instruction, Memory, Register};
 use crate::addr::VirtAddr;
 use crate::code::ir::{Address, BinaryOp, Index, Lifted, Op, Operand, Reg, Width};
 
@@ -23,23 +22,20 @@ pub(super) struct Part {
 
 impl Part {
     /// The part, or `None` when `register` is no general-purpose register.
-    pub(super) fn of(register: Register) -> Option<Self> {
-        let (first, reg, width, high) = match register {
-            _ if register.is_gpr64() => (Register::RAX, 0, Width::W64, false),
-            _ if register.is_gpr32() => (Register::EAX, 0, Width::W32, false),
-            _ if register.is_gpr16() => (Register::AX, 0, Width::W16, false),
-            Register::AH | Register::CH | Register::DH | Register::BH => {
-                (Register::AH, 0, Width::W8, true)
+    pub(super) const fn of(register: Register) -> Option<Self> {
+        let Register { file, number } = register;
+        let width = match file {
+            // Numbers of `ah`, `ch`, `dh` and `bh` are 16 higher.
+            File::Gpr8 if number >= 16 => {
+                return Some(Self { reg: Reg(number - 16), width: Width::W8, high: true });
             }
-            Register::AL | Register::CL | Register::DL | Register::BL => {
-                (Register::AL, 0, Width::W8, false)
-            }
-            // spl, bpl, sil, dil, r8b...: encodings 4 and up with a REX prefix.
-            _ if register.is_gpr8() => (Register::SPL, 4, Width::W8, false),
+            File::Gpr8 => Width::W8,
+            File::Gpr16 => Width::W16,
+            File::Gpr32 => Width::W32,
+            File::Gpr64 => Width::W64,
             _ => return None,
         };
-        let number = (register as u32).wrapping_sub(first as u32).wrapping_add(reg);
-        (number < 16).then_some(Self { reg: Reg(number as u8), width, high })
+        Some(Self { reg: Reg(number), width, high: false })
     }
 
     /// Whether writing it leaves other bits of the register as they were.
@@ -54,7 +50,7 @@ pub(super) enum Place {
     /// A general-purpose register.
     Part(Part),
     /// Memory of `size` bytes; `None` where the form cannot say where.
-    Memory(Option<Address>, usize),
+    Memory(Option<Address>, u16),
     /// An immediate, extended to 64 bits as the instruction does.
     Immediate(u64),
     /// A register of another kind, or nothing.
@@ -62,19 +58,17 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Operand number `operand` of `instruction`.
-    pub(super) fn of(instruction: &Instruction, operand: u32) -> Self {
-        match instruction.try_op_kind(operand) {
-            Ok(OpKind::Register) => instruction
-                .try_op_register(operand)
-                .ok()
-                .and_then(Part::of)
-                .map_or(Self::Other, Self::Part),
-            Ok(OpKind::Memory) => {
-                Self::Memory(address(instruction), instruction.memory_size().size())
+    /// Operand number `number` of `instruction`.
+    pub(super) fn of(instruction: &Instruction, number: usize) -> Self {
+        match instruction.operand(number) {
+            decode::Operand::Register(register) => {
+                Part::of(register).map_or(Self::Other, Self::Part)
             }
-            Ok(_) => instruction.try_immediate(operand).map_or(Self::Other, Self::Immediate),
-            Err(_) => Self::Other,
+            decode::Operand::Memory(memory, size) | decode::Operand::String(memory, size) => {
+                Self::Memory(address(&memory), size)
+            }
+            decode::Operand::Immediate(value) => Self::Immediate(value),
+            decode::Operand::Target(_) | decode::Operand::None => Self::Other,
         }
     }
 
@@ -114,7 +108,7 @@ impl Place {
 }
 
 /// The width of an operand of `size` bytes.
-pub(super) const fn width_of(size: usize) -> Option<Width> {
+pub(super) const fn width_of(size: u16) -> Option<Width> {
     match size {
         1 => Some(Width::W8),
         2 => Some(Width::W16),
@@ -149,9 +143,9 @@ pub(super) fn store(address: Option<Address>, src: Operand, width: Width, out: &
 
 /// Emits that `size` bytes of memory become unknown; a `size` of 0 means that
 /// the decoder does not know how many.
-pub(super) fn clobber_memory(address: Option<Address>, size: usize, out: &mut Lifted) {
-    out.ops.push(match (address, u32::try_from(size)) {
-        (Some(address), Ok(size)) if size > 0 => Op::ClobberMemory { address, size },
+pub(super) fn clobber_memory(address: Option<Address>, size: u16, out: &mut Lifted) {
+    out.ops.push(match address {
+        Some(address) if size > 0 => Op::ClobberMemory { address, size: size.into() },
         _ => Op::ClobberAllMemory,
     });
 }
@@ -172,46 +166,25 @@ pub(super) const fn stack(displacement: u64) -> Address {
     Address::offset(Operand::Reg(RSP), displacement)
 }
 
-/// The memory operand's address; `None` where the lifted form cannot say it:
-/// relative to `gs`, with a vector of indices, or computed in 32 bits.
-pub(super) fn address(instruction: &Instruction) -> Option<Address> {
-    let thread_pointer = match instruction.memory_segment() {
-        Register::FS => true,
-        Register::GS => return None,
-        // The other segments start at 0 in 64-bit mode.
-        _ => false,
-    };
-    let displacement = instruction.memory_displacement64();
-    let base = match instruction.memory_base() {
-        Register::None => Operand::Const(0),
-        // iced has already added the next instruction's address.
-        Register::RIP => {
-            let base = Operand::Pc(VirtAddr(displacement));
-            return Some(Address { thread_pointer, base, index: None, displacement: 0 });
-        }
-        register if register.is_gpr64() => Operand::Reg(Part::of(register)?.reg),
-        _ => return None,
-    };
-    let index = match instruction.memory_index() {
-        Register::None => None,
-        register if register.is_gpr64() => Some(Index {
-            reg: Part::of(register)?.reg,
-            width: Width::W64,
-            signed: false,
-            shift: shift_of(instruction.memory_index_scale())?,
-        }),
-        _ => return None,
-    };
-    Some(Address { thread_pointer, base, index, displacement })
-}
-
-/// The left shift that multiplies by `scale`.
-pub(super) const fn shift_of(scale: u32) -> Option<u8> {
-    match scale {
-        1 => Some(0),
-        2 => Some(1),
-        4 => Some(2),
-        8 => Some(3),
-        _ => None,
+/// A memory operand's address; `None` where the lifted form cannot say it:
+/// relative to `gs`, or computed in 32 bits.
+pub(super) fn address(memory: &Memory) -> Option<Address> {
+    let is_number = memory.base == Base::None && memory.index.is_none();
+    if memory.is_32_bit && !is_number || memory.segment == Some(GS) {
+        return None;
     }
+    // The segments but `fs` and `gs` start at 0 in 64-bit mode.
+    let thread_pointer = memory.segment == Some(FS);
+    let (base, displacement) = match memory.base {
+        Base::None => (Operand::Const(0), memory.displacement),
+        Base::Rip => (Operand::Pc(VirtAddr(memory.displacement)), 0),
+        Base::Register(number) => (Operand::Reg(Reg(number)), memory.displacement),
+    };
+    let index = memory.index.map(|(number, shift)| Index {
+        reg: Reg(number),
+        width: Width::W64,
+        signed: false,
+        shift,
+    });
+    Some(Address { thread_pointer, base, index, displacement })
 }
