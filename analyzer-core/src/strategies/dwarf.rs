@@ -1,21 +1,18 @@
 //! Routes from debug information: where `_PyRuntime`'s own type says its
 //! members are.
 
+mod entries;
+
 use alloc::{format, string::ToString, vec::Vec};
 
-use gimli::{
-    AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, LittleEndian, Reader as _, Unit,
-    UnitOffset,
-};
+use entries::{Entry, Sections, Unit};
+use gimli::constants::{DW_TAG_member, DW_TAG_structure_type, DW_TAG_typedef};
 
 use super::{
     Attempt, Subject,
     finding::{Finding, Reason},
 };
 use crate::{addr::VirtAddr, image::Image, report::Reaches};
-
-type Slice<'d> = EndianSlice<'d, LittleEndian>;
-type Entry<'a, 'd> = DebuggingInformationEntry<Slice<'d>>;
 
 /// `_PyRuntimeState` is a typedef of this structure (3.7 to 3.15,
 /// `Include/internal/pycore_runtime.h`; in 3.7 `internal/pystate.h`).
@@ -92,14 +89,13 @@ pub(super) fn run<'a, 'd>(subject: &Subject<'a, 'd>, attempts: &mut Vec<Attempt<
 
 /// The debug information of one image.
 struct Information<'d> {
-    dwarf: Dwarf<Slice<'d>>,
+    sections: Sections<'d>,
 }
 
-/// A structure type: the unit it is in, and where there.
-struct Structure<'i, 'd> {
-    information: &'i Information<'d>,
-    unit: Unit<Slice<'d>>,
-    offset: UnitOffset,
+/// A structure type: the unit it is in, and its entry there.
+struct Structure<'d> {
+    unit: Unit<'d>,
+    entry: Entry<'d>,
 }
 
 impl<'d> Information<'d> {
@@ -108,103 +104,82 @@ impl<'d> Information<'d> {
     fn of(image: &Image<'d>) -> Option<Self> {
         let data = |name: &str| {
             let section = image.section(name).filter(|section| !section.is_compressed());
-            EndianSlice::new(section.map_or(&[][..], |section| section.data), LittleEndian)
+            section.map_or(&[][..], |section| section.data)
         };
-        if data(".debug_info").is_empty() {
+        let info = data(".debug_info");
+        if info.is_empty() {
             return None;
         }
         image.keep_debug_information();
-        let dwarf = Dwarf::load(|id| Ok::<_, gimli::Error>(data(id.name()))).ok()?;
-        Some(Self { dwarf })
+        let sections = Sections {
+            info,
+            abbreviations: data(".debug_abbrev"),
+            strings: data(".debug_str"),
+            line_strings: data(".debug_line_str"),
+            string_offsets: data(".debug_str_offsets"),
+        };
+        Some(Self { sections })
     }
 
     /// The first definition of `_PyRuntime`'s type.
-    fn runtime(&self) -> Option<Structure<'_, 'd>> {
-        let mut headers = self.dwarf.units();
+    fn runtime(&self) -> Option<Structure<'d>> {
+        let mut start = 0;
         for _ in 0..MOST_UNITS {
-            let header = headers.next().ok()??;
-            let Ok(unit) = self.dwarf.unit(header) else { continue };
-            if let Some(offset) = self.find_structure(&unit) {
-                return Some(Structure { information: self, unit, offset });
+            let (unit, next) = self.sections.unit(start)?;
+            if let Some(unit) = unit {
+                let root = unit.entry(unit.root)?;
+                let found = unit.children(&root).find(|entry| {
+                    entry.tag == DW_TAG_structure_type
+                        && !entry.is_declaration
+                        && entry.name == Some(RUNTIME.as_bytes())
+                });
+                if let Some(entry) = found {
+                    return Some(Structure { unit, entry });
+                }
             }
+            start = next;
         }
         None
-    }
-
-    fn find_structure(&self, unit: &Unit<Slice<'d>>) -> Option<UnitOffset> {
-        let mut tree = unit.entries_tree(None).ok()?;
-        let mut children = tree.root().ok()?.children();
-        while let Some(child) = children.next().ok()? {
-            let entry = child.entry();
-            if entry.tag() == gimli::DW_TAG_structure_type
-                && entry.attr_value(gimli::DW_AT_declaration).is_none()
-                && self.name(unit, entry).is_some_and(|name| name == RUNTIME.as_bytes())
-            {
-                return Some(entry.offset());
-            }
-        }
-        None
-    }
-
-    fn name(&self, unit: &Unit<Slice<'d>>, entry: &Entry<'_, 'd>) -> Option<&'d [u8]> {
-        let name = entry.attr_value(gimli::DW_AT_name)?;
-        self.dwarf.attr_string(unit, name).ok().map(|name| name.slice())
     }
 }
 
-impl Structure<'_, '_> {
+impl<'d> Structure<'d> {
     /// Bytes from the start of the structure to what `members` lead to.
     fn offset(&self, members: &[&str], image: &Image<'_>) -> Option<u64> {
-        let mut structure = self.offset;
+        let mut structure = self.entry;
         let mut total = 0_u64;
         let mut way = Vec::new();
         for (index, member) in members.iter().enumerate() {
-            let (offset, member_type) = self.member(structure, member)?;
+            let (offset, type_at) = self.member(&structure, member)?;
             total = total.checked_add(offset)?;
             way.push((*member, offset));
             if index.checked_add(1)? < members.len() {
-                structure = self.without_typedef(member_type?)?;
+                structure = self.without_typedef(type_at?)?;
             }
         }
         image.keep_members(RUNTIME, &way);
         Some(total)
     }
 
-    fn member(&self, structure: UnitOffset, name: &str) -> Option<(u64, Option<UnitOffset>)> {
-        let mut tree = self.unit.entries_tree(Some(structure)).ok()?;
-        let mut children = tree.root().ok()?.children();
-        while let Some(child) = children.next().ok()? {
-            let entry = child.entry();
-            let its_name = self.information.name(&self.unit, entry);
-            if entry.tag() != gimli::DW_TAG_member || its_name != Some(name.as_bytes()) {
-                continue;
-            }
-            let offset = match entry.attr_value(gimli::DW_AT_data_member_location) {
-                Some(value) => value.udata_value()?,
-                None => 0,
-            };
-            return Some((offset, type_of(entry)));
-        }
-        None
+    /// Offset of a member, and where its type's entry is.
+    fn member(&self, structure: &Entry<'d>, name: &str) -> Option<(u64, Option<u64>)> {
+        let member = self
+            .unit
+            .children(structure)
+            .find(|entry| entry.tag == DW_TAG_member && entry.name == Some(name.as_bytes()))?;
+        Some((member.location.unwrap_or(Some(0))?, member.type_at))
     }
 
-    fn without_typedef(&self, mut at: UnitOffset) -> Option<UnitOffset> {
+    fn without_typedef(&self, mut at: u64) -> Option<Entry<'d>> {
         /// Typedefs of typedefs: CPython has one.
         const MOST: usize = 8;
         for _ in 0..MOST {
-            let entry = self.unit.entry(at).ok()?;
-            if entry.tag() != gimli::DW_TAG_typedef {
-                return Some(at);
+            let entry = self.unit.entry(at)?;
+            if entry.tag != DW_TAG_typedef {
+                return Some(entry);
             }
-            at = type_of(&entry)?;
+            at = entry.type_at?;
         }
         None
-    }
-}
-
-fn type_of(entry: &Entry<'_, '_>) -> Option<UnitOffset> {
-    match entry.attr_value(gimli::DW_AT_type)? {
-        AttributeValue::UnitRef(offset) => Some(offset),
-        _ => None,
     }
 }
