@@ -7,15 +7,17 @@
 //! what is added later is not seen, so the second half of a pair or the load's
 //! own displacement is missed; `b` is followed, five deep.
 
-use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand};
-
 use super::{
     Answer, Failure,
     first_fs_load::{ATTACHED_GETTER, WINDOW},
-    last_argument_offset::{added, loaded_from, register},
+    last_argument_offset::{added, is_branch, loaded_from, register},
     stub::Stub,
 };
-use crate::{addr::VirtAddr, code::aarch64::decode, image::Image};
+use crate::{
+    addr::VirtAddr,
+    code::aarch64::{decode, flow::TPIDR_EL0, word::Word},
+    image::Image,
+};
 
 /// Bytes read at the target of a branch.
 const TARGET_WINDOW: usize = 256;
@@ -23,8 +25,6 @@ const TARGET_WINDOW: usize = 256;
 const DEPTH: usize = 6;
 /// Bytes from the `mrs` within which the offset is looked for.
 const LOOK_AHEAD: usize = 64;
-/// `TPIDR_EL0` as the instruction encodes it.
-const TPIDR_EL0: u16 = 0x5e82;
 
 pub(super) fn find(image: &Image<'_>) -> Result<Answer<i64>, Failure> {
     let stub = Stub::read(image, ATTACHED_GETTER, WINDOW)?;
@@ -68,50 +68,47 @@ fn scan(stub: &Stub<'_>, seen: &mut Option<VirtAddr>) -> Scan {
     let mut branches = alloc::vec![];
     // The decoder stops one instruction before the end.
     let words = stub.code.len().saturating_sub(1) / 4;
-    let instruction = |index: usize| -> Option<Instruction> {
+    let instruction = |index: usize| -> Option<Word> {
         let start = index.checked_mul(4)?;
         let bytes = stub.code.get(start..).filter(|_| index < words)?;
-        decode(bytes).ok().map(|(_, instruction)| instruction)
+        decode(bytes).ok()
     };
     for index in 0..words {
         let at = VirtAddr(stub.address.0.wrapping_add(index as u64 * 4));
         let Some(current) = instruction(index) else {
             continue;
         };
-        match (current.opcode, current.operands) {
-            (Opcode::MRS, [target, Operand::SystemReg(TPIDR_EL0), ..]) => {
-                let Some(target) = register(target) else { continue };
-                *seen = seen.or(Some(at));
-                let following = (index.saturating_add(1)..index.saturating_add(LOOK_AHEAD / 4))
-                    .map(|next| (next, instruction(next)));
-                if let Some((next, offset)) = first_offset(target, following) {
-                    let at = VirtAddr(stub.address.0.wrapping_add(next as u64 * 4));
-                    return Scan::Found(Answer { value: offset, at: Some(at) });
-                }
+        let reads_thread_pointer =
+            current.is(0xfff0_0000, 0xd530_0000) && current.bits(5, 15) == TPIDR_EL0;
+        if reads_thread_pointer {
+            let Some(target) = register(current.number(0)) else { continue };
+            *seen = seen.or(Some(at));
+            let following = (index.saturating_add(1)..index.saturating_add(LOOK_AHEAD / 4))
+                .map(|next| (next, instruction(next)));
+            if let Some((next, offset)) = first_offset(target, following) {
+                let at = VirtAddr(stub.address.0.wrapping_add(next as u64 * 4));
+                return Scan::Found(Answer { value: offset, at: Some(at) });
             }
-            (Opcode::B, [Operand::PCOffset(offset), ..]) => {
-                branches.push(VirtAddr(at.0.wrapping_add(offset as u64)));
-            }
-            _ => {}
+        } else if is_branch(current) {
+            branches.push(current.target(at));
         }
     }
     Scan::Branches(branches)
 }
 
 fn first_offset(
-    mut pointer: u16,
-    following: impl Iterator<Item = (usize, Option<Instruction>)>,
+    mut pointer: u8,
+    following: impl Iterator<Item = (usize, Option<Word>)>,
 ) -> Option<(usize, i64)> {
     for (index, instruction) in following {
-        let Some(instruction) = instruction else { continue };
-        let offset = if let Some(immediate) = added(&instruction) {
-            let [target, base, ..] = instruction.operands.map(register);
-            if base != Some(pointer) {
+        let Some(word) = instruction else { continue };
+        let offset = if let Some(immediate) = added(word) {
+            if word.number(5) != pointer {
                 continue;
             }
-            pointer = target.unwrap_or(pointer);
+            pointer = register(word.number(0)).unwrap_or(pointer);
             immediate
-        } else if let Some((base, offset)) = loaded_from(&instruction) {
+        } else if let Some((base, offset)) = loaded_from(word) {
             if base != pointer {
                 continue;
             }

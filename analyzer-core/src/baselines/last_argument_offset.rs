@@ -9,10 +9,16 @@
 
 use alloc::format;
 
-use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand};
-
 use super::{Answer, Failure, stub::KeySearch};
-use crate::{addr::VirtAddr, code::aarch64::decode, image::Image};
+use crate::{
+    addr::VirtAddr,
+    code::{
+        aarch64::{address::indexing, decode, word::Word},
+        text,
+    },
+    image::Image,
+    report::Arch,
+};
 
 pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAddr>, Failure> {
     let search = KeySearch::new(image, has_runtime)?;
@@ -21,11 +27,11 @@ pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAd
     let mut written = None;
     let mut at = search.stub.address;
     for bytes in search.stub.code.chunks(4) {
-        let Ok((_, instruction)) = decode(bytes) else {
+        let Ok(word) = decode(bytes) else {
             let detail = "It cannot decode the instruction.";
             return Err(Failure::new("undecodable", at, detail));
         };
-        if matches!(instruction.opcode, Opcode::B | Opcode::Bcc(_)) {
+        if is_branch(word) || word.is(0xff00_0010, 0x5400_0000) {
             let Some(offset) = argument else {
                 let detail =
                     format!("The argument is neither a sum nor loaded when {at} branches.");
@@ -34,12 +40,12 @@ pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAd
             let value = search.runtime.wrapping_add(offset);
             return search.accept(Answer { value, at: written });
         }
-        if let Some(target) = first_register(&instruction) {
-            let kept = added(&instruction);
+        if let Some(target) = first_register(bytes) {
+            let kept = added(word);
             if target == 0 {
                 written = Some(at);
                 argument = kept.or_else(|| {
-                    let (base, offset) = loaded_from(&instruction)?;
+                    let (base, offset) = loaded_from(word)?;
                     Some(offsets.get(usize::from(base))?.wrapping_add(offset))
                 });
             }
@@ -53,52 +59,41 @@ pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAd
     Err(Failure::new("code-ends", at, detail))
 }
 
-/// The register printed first, which the decoder takes for the one written.
-pub(super) fn first_register(instruction: &Instruction) -> Option<u16> {
-    let [first, second, ..] = instruction.operands;
-    let is_comparison = matches!(instruction.opcode, Opcode::ADDS | Opcode::SUBS | Opcode::ANDS)
-        && matches!(first, Operand::Register(_, 31));
-    register(if is_comparison { second } else { first })
+/// Whether it is `b`.
+pub(super) const fn is_branch(word: Word) -> bool {
+    word.is(0xfc00_0000, 0x1400_0000)
 }
 
-/// The number of a general-purpose register that is neither `sp` nor `xzr`.
-pub(super) fn register(operand: Operand) -> Option<u16> {
-    match operand {
-        Operand::Register(_, number) | Operand::RegisterOrSP(_, number) if number < 31 => {
-            Some(number)
-        }
-        _ => None,
-    }
+/// The register printed first, which the decoder takes for the one written.
+fn first_register(bytes: &[u8]) -> Option<u8> {
+    let text = text::format(Arch::Aarch64, bytes, VirtAddr(0), &|_| None);
+    let (_, operands) = text.split_once(' ')?;
+    let first = operands.split(',').next()?;
+    first.strip_prefix(['x', 'w'])?.parse().ok()
+}
+
+/// A general-purpose register that is neither `sp` nor `xzr`.
+pub(super) fn register(number: u8) -> Option<u8> {
+    (number < 31).then_some(number)
 }
 
 /// The immediate of an `add`; the decoder drops its shift.
-pub(super) fn added(instruction: &Instruction) -> Option<u64> {
-    if instruction.opcode != Opcode::ADD {
+pub(super) fn added(word: Word) -> Option<u64> {
+    if !word.is(0x7f80_0000, 0x1100_0000) {
         return None;
     }
-    let [target, base, immediate, _] = instruction.operands;
-    let is_move =
-        [target, base].iter().any(|operand| matches!(operand, Operand::RegisterOrSP(_, 31)));
-    match immediate {
-        // `mov` to or from the stack pointer is another instruction to it.
-        Operand::Immediate(0) if is_move => None,
-        Operand::Immediate(number) => Some(u64::from(number)),
-        Operand::ImmShift(number, _) => Some(u64::from(number)),
-        _ => None,
-    }
+    // `mov` to or from the stack pointer is another instruction to it.
+    let is_move = word.bits(10, 13) == 0 && (word.number(0) == 31 || word.number(5) == 31);
+    (!is_move).then_some(word.bits(10, 12).into())
 }
 
 /// Base register and offset of an `ldr`, whichever way it is indexed.
-pub(super) fn loaded_from(instruction: &Instruction) -> Option<(u16, u64)> {
-    if instruction.opcode != Opcode::LDR {
-        return None;
-    }
-    match instruction.operands {
-        [_, Operand::RegPreIndex(base, offset, _) | Operand::RegPostIndex(base, offset), ..]
-            if base < 31 =>
-        {
-            Some((base, i64::from(offset) as u64))
-        }
-        _ => None,
-    }
+pub(super) fn loaded_from(word: Word) -> Option<(u8, u64)> {
+    // Of words and more, of vector registers, with an offset that is added to
+    // the base for this access or for good.
+    let is_vector = word.bit(26);
+    let is_load = word.bit(22) && (is_vector || word.is(0x8080_0000, 0x8000_0000));
+    let is_indexed = word.is(0x3b00_0000, 0x3900_0000) || word.is(0x3b20_0400, 0x3800_0400);
+    let (offset, _) = indexing(word);
+    (is_load && is_indexed).then_some((register(word.number(5))?, offset))
 }

@@ -1,62 +1,55 @@
-//! AArch64: yaxpeax-arm's decoder, and what each instruction does.
+//! AArch64: what each instruction does, read from its 32 bits.
 //!
-//! Instructions that make, move or compare addresses are lifted one by one,
-//! by kind ([`flow`], [`memory`], [`arithmetic`]). For every other one its
-//! encoding class says which registers and memory it can write
-//! ([`fallback`]).
+//! The encodings are those of the Arm Architecture Reference Manual (DDI
+//! 0487), C4.1. Each of its main groups has a module here, which lifts the
+//! instructions that make, move or compare addresses one by one and clobbers
+//! what the others can write. What the manual leaves unallocated there is no
+//! instruction; neither are SVE and SME, which nothing here reads.
 
-mod arithmetic;
+pub(crate) mod address;
 mod bitfield;
-mod fallback;
-mod flow;
+pub(crate) mod flow;
+mod immediate;
 mod memory;
 mod operand;
+mod register;
+mod structures;
+mod vector;
+pub(crate) mod word;
 
-use yaxpeax_arch::{Decoder, U8Reader};
-use yaxpeax_arm::armv8::a64::{InstDecoder, Instruction, Opcode};
-
-use super::ir::{LiftError, Lifted};
+use super::ir::{Flow, LiftError, Lifted};
+use word::Word;
 
 /// Bytes of every A64 instruction.
 const INSTRUCTION_LEN: u8 = 4;
 
-/// Decodes one instruction; gives its 32 bits, too.
-pub(crate) fn decode(bytes: &[u8]) -> Result<(u32, Instruction), LiftError> {
-    let Some(bytes) = bytes.first_chunk::<4>() else {
-        return Err(LiftError::Truncated);
-    };
-    let word = u32::from_le_bytes(*bytes);
-    let mut instruction = Instruction::default();
-    InstDecoder::default()
-        .decode_into(&mut instruction, &mut U8Reader::new(bytes))
-        .map_err(|_| LiftError::Undecodable)?;
-    if instruction.opcode == Opcode::Invalid || is_unallocated(word) {
-        return Err(LiftError::Undecodable);
-    }
-    Ok((word, instruction))
+/// The instruction at the start of `bytes`, if it is one.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Word, LiftError> {
+    lift(bytes, &mut Lifted::new())?;
+    word(bytes)
 }
 
-/// Words that yaxpeax-arm 0.5.0 decodes although the architecture (Arm ARM,
-/// DDI 0487, C4.1) has no instruction there: 32-bit forms that shift by 32 or
-/// more.
-const fn is_unallocated(word: u32) -> bool {
-    let is_32_bit = word >> 31 == 0;
-    // Move wide (immediate) with `hw` above 1.
-    let move_wide = word >> 23 & 0x3f == 0b10_0101 && word >> 22 & 1 == 1;
-    // Logical (shifted register) with `imm6` above 31.
-    let logical = word >> 24 & 0x1f == 0b0_1010 && word >> 15 & 1 == 1;
-    is_32_bit && (move_wide || logical)
+fn word(bytes: &[u8]) -> Result<Word, LiftError> {
+    let bytes = bytes.first_chunk::<4>().ok_or(LiftError::Truncated)?;
+    Ok(Word(u32::from_le_bytes(*bytes)))
 }
 
 /// Lifts one instruction into `out`, which is empty but for its address.
 pub(super) fn lift(bytes: &[u8], out: &mut Lifted) -> Result<(), LiftError> {
-    let (word, instruction) = decode(bytes)?;
+    let word = word(bytes)?;
+    let lifted = match word.bits(25, 4) {
+        0b1000 | 0b1001 => immediate::lift(word, out),
+        0b1010 | 0b1011 => flow::lift(word, out),
+        0b0100 | 0b0110 | 0b1100 | 0b1110 => memory::lift(word, out),
+        0b0101 | 0b1101 => register::lift(word, out),
+        0b0111 | 0b1111 => vector::lift(word, out),
+        // `udf`.
+        0 if word.0 >> 16 == 0 => {
+            out.flow = Flow::Stop;
+            Some(())
+        }
+        _ => None,
+    };
     out.len = INSTRUCTION_LEN;
-    let handled = arithmetic::lift(&instruction, out)
-        || memory::lift(&instruction, out)
-        || flow::lift(&instruction, out);
-    if !handled {
-        fallback::lift(word, &instruction, out);
-    }
-    Ok(())
+    lifted.ok_or(LiftError::Undecodable)
 }

@@ -1,9 +1,8 @@
 //! Bit fields: `ubfm`, `sbfm` and `bfm`, of which the shifts by a constant
 //! and the extensions are spellings.
 
-use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand as Arg};
-
-use super::operand::{Gpr, binary};
+use super::operand::binary;
+use super::word::Word;
 use crate::code::ir::{BinaryOp, Lifted, Op, Operand, Reg, Width};
 
 /// A field of `count` bits: taken from bit `from` of the source, put at bit
@@ -36,20 +35,20 @@ impl Field {
     }
 }
 
-/// Lifts one of the three.
-pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) -> Option<()> {
-    let [dst, src, Arg::Immediate(immr), Arg::Immediate(imms)] = instruction.operands else {
+/// Lifts one of the three; `None` if it is none.
+pub(super) fn lift(word: Word, out: &mut Lifted) -> Option<()> {
+    let (opc, width) = (word.bits(29, 2), word.width());
+    let field = Field::new(word.bits(16, 6), word.bits(10, 6), width)?;
+    if opc == 3 || word.bit(31) != word.bit(22) {
         return None;
-    };
-    let (dst, src) = (Gpr::of(dst)?, Gpr::of(src)?.value());
-    let width = dst.width;
-    let field = Field::new(immr, imms, width)?;
-    let Some(reg) = dst.reg else {
+    }
+    let src = word.gpr(5, width).value();
+    let Some(reg) = word.register(0) else {
         return Some(());
     };
-    match instruction.opcode {
-        Opcode::UBFM => unsigned(&field, reg, src, width, out),
-        Opcode::SBFM => signed(&field, reg, src, width, out),
+    match opc {
+        0 => signed(&field, reg, src, width, out),
+        2 => unsigned(&field, reg, src, width, out),
         _ => {
             unsigned(&field, Reg::TEMP0, src, width, out);
             let hole = field.mask().checked_shl(field.to).unwrap_or(0);

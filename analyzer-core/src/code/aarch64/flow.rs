@@ -1,144 +1,149 @@
-//! Where control goes, the thread pointer, and hints.
-
-use yaxpeax_arm::armv8::a64::{Instruction, Opcode, Operand as Arg};
+//! Branches, exceptions and system instructions (Arm ARM, DDI 0487, C4.1.93):
+//! where control goes, the thread pointer, and hints.
 
 use super::INSTRUCTION_LEN;
-use super::operand::{Gpr, LINK, X0, X16, X17, clobber, relative};
+use super::operand::clobber;
+use super::word::Word;
 use crate::addr::VirtAddr;
 use crate::code::ir::{Flow, Lifted, Op, Operand, Reg, Target, Width};
 
-/// `TPIDR_EL0` as the decoder numbers system registers:
-/// `o0:op1:CRn:CRm:op2` = 1:3:13:0:2.
-const TPIDR_EL0: u16 = 0x5e82;
+const X0: Reg = Reg(0);
+const X16: Reg = Reg(16);
+const X17: Reg = Reg(17);
+const LINK: Reg = Reg(30);
 
-/// Lifts the instruction if it is one of these.
-pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) -> bool {
-    match instruction.opcode {
+/// `TPIDR_EL0` as `mrs` and `msr` name it: `o0:op1:CRn:CRm:op2` = 1:3:13:0:2.
+pub(crate) const TPIDR_EL0: u32 = 0x5e82;
+
+/// Lifts one of these; `None` if nothing is allocated there.
+pub(super) fn lift(word: Word, out: &mut Lifted) -> Option<()> {
+    let target = word.target(out.address);
+    match (word.bits(29, 3), word.bits(24, 2)) {
+        (0b000, _) => out.flow = Flow::Jump(Target::Address(target)),
+        (0b100, _) => call(Target::Address(target), out),
+        // `cbz`, `tbz`.
+        (0b001 | 0b101, _) => out.flow = Flow::Branch(target),
         // Conditions 14 and 15 both mean "always".
-        Opcode::Bcc(14 | 15) | Opcode::BCcc(14 | 15) | Opcode::B => {
-            out.flow = target(instruction, out.address)
-                .map_or(Flow::Stop, |target| Flow::Jump(Target::Address(target)));
+        (0b010, 0b00) if word.bits(1, 3) == 7 => {
+            out.flow = Flow::Jump(Target::Address(target));
         }
-        Opcode::Bcc(_)
-        | Opcode::BCcc(_)
-        | Opcode::CBZ
-        | Opcode::CBNZ
-        | Opcode::TBZ
-        | Opcode::TBNZ => {
-            out.flow = target(instruction, out.address).map_or(Flow::Stop, Flow::Branch);
-        }
-        Opcode::BL => {
-            out.flow = target(instruction, out.address)
-                .map_or(Flow::Stop, |target| Flow::Call(Target::Address(target)));
-            link(out);
-        }
-        Opcode::BR | Opcode::BRAA | Opcode::BRAAZ | Opcode::BRAB | Opcode::BRABZ => {
-            out.flow = register(instruction).map_or(Flow::Stop, |reg| Flow::Jump(Target::Reg(reg)));
-        }
-        Opcode::BLR | Opcode::BLRAA | Opcode::BLRAAZ | Opcode::BLRAB | Opcode::BLRABZ => {
-            call_register(instruction, out);
-        }
-        Opcode::RET
-        | Opcode::RETAA
-        | Opcode::RETAB
-        | Opcode::RETAASPPC
-        | Opcode::RETABSPPC
-        | Opcode::RETAASPPCR
-        | Opcode::RETABSPPCR => out.flow = Flow::Return,
-        // The kernel keeps the other registers and may write to any buffer
-        // it is given.
-        Opcode::SVC => {
+        (0b010, 0b00) => out.flow = Flow::Branch(target),
+        // `retaasppc`, `retabsppc`.
+        (0b010, 0b01) if word.is(0x00c0_001f, 0x1f) => out.flow = Flow::Return,
+        (0b110, 0b00) => exception(word, out)?,
+        (0b110, 0b01) => system(word, out)?,
+        (0b110, _) => register_branch(word, out)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn call(target: Target, out: &mut Lifted) {
+    let next = VirtAddr(out.address.0.wrapping_add(u64::from(INSTRUCTION_LEN)));
+    out.ops.push(Op::Move { dst: LINK, src: Operand::Pc(next), width: Width::W64 });
+    out.flow = Flow::Call(target);
+}
+
+fn exception(word: Word, out: &mut Lifted) -> Option<()> {
+    match (word.bits(21, 3), word.bits(0, 5)) {
+        // `svc`: the kernel keeps the other registers and may write to any
+        // buffer it is given.
+        (0b000, 0b01) => {
             out.ops.push(Op::ClobberAllMemory);
-            out.ops.push(Op::Clobber { dst: X0 });
+            clobber(Some(X0), out);
         }
-        Opcode::UDF
-        | Opcode::BRK
-        | Opcode::HLT
-        | Opcode::HVC
-        | Opcode::SMC
-        | Opcode::DCPS1
-        | Opcode::DCPS2
-        | Opcode::DCPS3
-        | Opcode::ERET
-        | Opcode::ERETAA
-        | Opcode::ERETAB
-        | Opcode::DRPS => out.flow = Flow::Stop,
-        Opcode::MRS => read_system_register(instruction, out),
+        // `hvc` and `smc`; `brk`; `hlt`; `dcps1` to `dcps3`.
+        (0b000, 0b10 | 0b11) | (0b001 | 0b010, 0) | (0b101, 0b01..=0b11) => out.flow = Flow::Stop,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn system(word: Word, out: &mut Lifted) -> Option<()> {
+    let register = word.bits(5, 15);
+    match word.bits(19, 5) {
+        0b000 => return effectless(word, out),
+        // `sys` can be `dc zva`, which writes memory.
+        0b001 => {
+            out.ops.push(Op::ClobberAllMemory);
+            clobber(word.register(0), out);
+        }
         // Writing the thread pointer would change what it means; no code
         // that an analysis follows does it.
-        Opcode::MSR => {
-            if let Arg::SystemReg(TPIDR_EL0) = instruction.operands[0] {
-                out.flow = Flow::Stop;
-            }
-        }
-        // Signing and checking the return address: the same address to the
-        // analysis.
-        Opcode::PACIASP
-        | Opcode::PACIBSP
-        | Opcode::PACIAZ
-        | Opcode::PACIBZ
-        | Opcode::PACIASPPC
-        | Opcode::PACIBSPPC
-        | Opcode::PACNBIASPPC
-        | Opcode::PACNBIBSPPC
-        | Opcode::AUTIASP
-        | Opcode::AUTIBSP
-        | Opcode::AUTIAZ
-        | Opcode::AUTIBZ
-        | Opcode::AUTIASPPC
-        | Opcode::AUTIBSPPC
-        | Opcode::AUTIASPPCR
-        | Opcode::AUTIBSPPCR
-        | Opcode::PACM
-        | Opcode::PRFM
-        | Opcode::PRFUM
-        | Opcode::DMB(_)
-        | Opcode::DSB(_)
-        | Opcode::ISB
-        | Opcode::SB
-        | Opcode::SSBB
-        | Opcode::PSSBB
-        | Opcode::CLREX => {}
-        Opcode::PACIA1716
-        | Opcode::PACIB1716
-        | Opcode::AUTIA1716
-        | Opcode::AUTIB1716
-        | Opcode::PACIA171615
-        | Opcode::PACIB171615
-        | Opcode::AUTIA171615
-        | Opcode::AUTIB171615 => out.ops.push(Op::Clobber { dst: X17 }),
-        Opcode::XPACLRI => out.ops.push(Op::Clobber { dst: LINK }),
-        // Hint 40 is `chkfeat x16`.
-        Opcode::HINT => {
-            if let [Arg::ControlReg(5), Arg::Immediate(0), ..] = instruction.operands {
-                out.ops.push(Op::Clobber { dst: X16 });
-            }
-        }
-        _ => return false,
+        0b010 | 0b011 if register == TPIDR_EL0 => out.flow = Flow::Stop,
+        0b010 | 0b011 => {}
+        // `sysl`.
+        0b101 => clobber(word.register(0), out),
+        0b110 | 0b111 => match word.register(0) {
+            Some(dst) if register == TPIDR_EL0 => out.ops.push(Op::ThreadPointer { dst }),
+            dst => clobber(dst, out),
+        },
+        _ => return None,
     }
-    true
+    Some(())
 }
 
-fn target(instruction: &Instruction, address: VirtAddr) -> Option<VirtAddr> {
-    instruction.operands.iter().find_map(|arg| match arg {
-        Arg::PCOffset(offset) => Some(relative(address, *offset)),
-        _ => None,
-    })
+/// Hints, barriers, and `msr` of an immediate.
+fn effectless(word: Word, out: &mut Lifted) -> Option<()> {
+    let is_allocated = word.number(0) == 31
+        && match word.bits(12, 4) {
+            2 | 3 if word.bits(16, 3) != 3 => false,
+            2 => {
+                hint(word.bits(5, 7), out);
+                true
+            }
+            // `clrex`, `dsb`, `dmb`, `isb`, `sb`.
+            3 => matches!(word.bits(5, 3), 2 | 4..),
+            4 => true,
+            _ => false,
+        };
+    is_allocated.then_some(())
 }
 
-fn register(instruction: &Instruction) -> Option<Reg> {
-    Gpr::of(instruction.operands[0])?.reg
+/// Signing and checking the return address leaves the same address to the
+/// analysis.
+fn hint(number: u32, out: &mut Lifted) {
+    let changed = match number {
+        // `xpaclri`.
+        7 => LINK,
+        // `pacia1716`, `pacib1716`, `autia1716`, `autib1716`.
+        8 | 10 | 12 | 14 => X17,
+        // `chkfeat x16`.
+        40 => X16,
+        _ => return,
+    };
+    clobber(Some(changed), out);
 }
 
-fn link(out: &mut Lifted) {
-    let next = relative(out.address, i64::from(INSTRUCTION_LEN));
-    out.ops.push(Op::Move { dst: LINK, src: Operand::Pc(next), width: Width::W64 });
+fn register_branch(word: Word, out: &mut Lifted) -> Option<()> {
+    // Authenticated branches have bit 11 set; bit 10 says by which key. Bit
+    // 24 says that the modifier is a register, at bit 0.
+    let plain = word.is(0x001f_fc1f, 0x001f_0000);
+    let with_zero = word.is(0x001f_f81f, 0x001f_081f);
+    let with_register = word.is(0x001f_f800, 0x001f_0800);
+    match word.bits(21, 4) {
+        0b0000 if plain || with_zero => jump(word, out),
+        0b1000 if with_register => jump(word, out),
+        0b0001 if plain || with_zero => call_register(word, out),
+        0b1001 if with_register => call_register(word, out),
+        // `ret`; `retaa` and `retaasppcr`, and their like.
+        0b0010 if plain || word.is(0x001f_fbe0, 0x001f_0be0) => out.flow = Flow::Return,
+        // `eret`, `drps`; `eretaa`, `eretab`.
+        0b0100 | 0b0101 if word.is(0x001f_ffff, 0x001f_03e0) => out.flow = Flow::Stop,
+        0b0100 if word.is(0x001f_fbff, 0x001f_0bff) => out.flow = Flow::Stop,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn jump(word: Word, out: &mut Lifted) {
+    out.flow = word.register(5).map_or(Flow::Stop, |reg| Flow::Jump(Target::Reg(reg)));
 }
 
 /// The target is evaluated after the effects: the link register as target
 /// moves to a temporary first.
-fn call_register(instruction: &Instruction, out: &mut Lifted) {
-    let Some(mut reg) = register(instruction) else {
+fn call_register(word: Word, out: &mut Lifted) {
+    let Some(mut reg) = word.register(5) else {
         out.flow = Flow::Stop;
         return;
     };
@@ -147,16 +152,5 @@ fn call_register(instruction: &Instruction, out: &mut Lifted) {
         out.ops.push(Op::Move { dst: Reg::TEMP0, src, width: Width::W64 });
         reg = Reg::TEMP0;
     }
-    link(out);
-    out.flow = Flow::Call(Target::Reg(reg));
-}
-
-fn read_system_register(instruction: &Instruction, out: &mut Lifted) {
-    let Some(dst) = register(instruction) else {
-        return;
-    };
-    match instruction.operands[1] {
-        Arg::SystemReg(TPIDR_EL0) => out.ops.push(Op::ThreadPointer { dst }),
-        _ => clobber(Some(dst), out),
-    }
+    call(Target::Reg(reg), out);
 }
