@@ -6,6 +6,7 @@ use alloc::{
 };
 
 use crate::diagnosis::Code;
+use crate::search::find_all;
 
 /// How much of a file's end is searched for an archive's trailer.
 ///
@@ -28,7 +29,7 @@ pub fn of(bytes: &[u8]) -> Option<(Code, String)> {
 fn pyinstaller(tail: &[u8]) -> Option<(Code, String)> {
     const MAGIC: &[u8] = b"MEI\x0c\x0b\x0a\x0b\x0e";
     const LIBRARY: usize = 24;
-    let at = memchr::memmem::rfind(tail, MAGIC)?;
+    let at = find_all(tail, MAGIC, 3).next_back()?;
     let library = tail.get(at.checked_add(LIBRARY)?..)?;
     let library = library.get(..64)?.split(|byte| *byte == 0).next()?;
     let library = core::str::from_utf8(library).ok().filter(|name| !name.is_empty());
@@ -63,7 +64,7 @@ fn nuitka(bytes: &[u8]) -> Option<(Code, String)> {
 /// A zip's end-of-central-directory record behind the program.
 fn zip(tail: &[u8]) -> Option<(Code, String)> {
     const END_RECORD: &[u8] = b"PK\x05\x06";
-    let at = memchr::memmem::rfind(tail, END_RECORD)?;
+    let at = find_all(tail, END_RECORD, 0).next_back()?;
     let record = tail.get(at..)?;
     let comment = record.get(20..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))?;
     // The comment ends the file; anything else only looks like a record.

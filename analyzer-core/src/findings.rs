@@ -20,6 +20,7 @@ use crate::{
     report::{
         Diagnosis, Flavour, ImageKind, LayoutSource, Route, RuntimeSource, StepRole, TlsModel,
     },
+    search::find_all,
     strategies::{self, Attempt, Evidence, Finding, Reason},
     verdict::Verdict,
 };
@@ -475,7 +476,7 @@ fn is_packed(image: &Image<'_>) -> bool {
         && image
             .data()
             .get(..LOADER_INFORMATION)
-            .is_some_and(|start| memchr::memmem::find(start, b"UPX!").is_some())
+            .is_some_and(|start| find_all(start, b"UPX!", 2).next().is_some())
 }
 
 /// A runtime image that is neither libpython nor a python program.

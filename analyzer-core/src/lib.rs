@@ -55,6 +55,7 @@ mod ordered;
 mod present;
 mod refusal;
 pub mod report;
+mod search;
 pub mod shrink;
 pub mod strategies;
 #[cfg(test)]

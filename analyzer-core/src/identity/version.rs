@@ -8,6 +8,7 @@ use crate::{
     dataflow::{Action, Call, Explorer, Observer, Settings, Terms, Value},
     image::Image,
     report::{RuntimeFacts, VersionSource},
+    search::find_all,
     version::PyVersion,
 };
 
@@ -121,7 +122,7 @@ fn library_path(image: &Image<'_>) -> Option<Said> {
     let mut found: Option<PyVersion> = None;
     for segment in image.segments().iter().filter(|segment| !segment.writable) {
         let bytes = image.segment_bytes(segment);
-        for at in memchr::memmem::find_iter(bytes, MARK) {
+        for at in find_all(bytes, MARK, 3) {
             let text = bytes.get(at.wrapping_add(MARK.len())..)?;
             let end = text
                 .iter()

@@ -1,23 +1,138 @@
 //! Function bounds from unwind tables.
+//!
+//! Layouts: LSB core 5.0, "Exception Frames" (`.eh_frame`, `.eh_frame_hdr`,
+//! encodings of pointers).
 
 use alloc::vec::Vec;
 
-use gimli::{
-    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameHdr, EhFrameOffset,
-    EndianSlice, LittleEndian, Pointer, UnwindSection,
-};
+use gimli::constants::{self as dw, DwEhPe};
 use object::{LittleEndian as LE, elf};
 
 use super::{Image, Range};
 use crate::addr::VirtAddr;
 use crate::ordered::sort_by_key;
 
-type Frames<'d> = EhFrame<EndianSlice<'d, LittleEndian>>;
-type Common<'d> = CommonInformationEntry<EndianSlice<'d, LittleEndian>>;
-
 /// Largest common entry (CIE) that is read, in bytes; real ones have some
 /// dozen. It is read again for each entry that refers to it.
-const LARGEST_COMMON: u32 = 256;
+const LARGEST_COMMON: u64 = 256;
+
+/// How the search table's rows are encoded by every linker: an address, then
+/// that of its entry, each relative to the header.
+const ROW: DwEhPe = DwEhPe(dw::DW_EH_PE_datarel.0 | dw::DW_EH_PE_sdata4.0);
+
+/// Bytes of an unwind table and the link-time address of the first.
+#[derive(Clone, Copy)]
+struct Table<'d> {
+    bytes: &'d [u8],
+    address: VirtAddr,
+}
+
+impl<'d> Table<'d> {
+    /// `count` bytes from offset `at`, at most 8, as an unsigned number.
+    fn number(&self, at: u64, count: u8) -> Option<u64> {
+        let start = usize::try_from(at).ok()?;
+        let bytes = self.bytes.get(start..start.checked_add(count.into())?)?;
+        Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// A pointer at offset `at`, and the offset behind it; `None` for a kind
+    /// that function bounds do not have.
+    fn pointer(&self, at: u64, encoding: DwEhPe) -> Option<(u64, u64)> {
+        let (count, is_signed) = match encoding.format() {
+            dw::DW_EH_PE_absptr | dw::DW_EH_PE_udata8 | dw::DW_EH_PE_sdata8 => (8, false),
+            dw::DW_EH_PE_udata2 => (2, false),
+            dw::DW_EH_PE_udata4 => (4, false),
+            dw::DW_EH_PE_sdata2 => (2, true),
+            dw::DW_EH_PE_sdata4 => (4, true),
+            _ => return None,
+        };
+        let mut value = self.number(at, count)?;
+        if is_signed {
+            value = if count == 2 { value as i16 as u64 } else { value as i32 as u64 };
+        }
+        let base = match encoding.application() {
+            dw::DW_EH_PE_absptr => 0,
+            dw::DW_EH_PE_pcrel => self.address.0.wrapping_add(at),
+            dw::DW_EH_PE_datarel => self.address.0,
+            _ => return None,
+        };
+        (!encoding.is_indirect())
+            .then_some((value.wrapping_add(base), at.checked_add(count.into())?))
+    }
+
+    /// The record at offset `at`: where its contents are, where the next is;
+    /// `None` at the end of all.
+    fn record(&self, at: u64) -> Option<(u64, u64)> {
+        let (mut length, mut start) = (self.number(at, 4)?, at.checked_add(4)?);
+        if length == 0xffff_ffff {
+            (length, start) = (self.number(start, 8)?, start.checked_add(8)?);
+        }
+        let next = start.checked_add(length)?;
+        (length > 0 && next <= self.bytes.len() as u64).then_some((start, next))
+    }
+
+    /// The addresses that the record (FDE) with these contents covers; `None`
+    /// for a common entry, and where something cannot be read.
+    fn range(&self, contents: u64) -> Option<Range> {
+        let back = self.number(contents, 4)?;
+        let common = contents.checked_sub(back).filter(|_| back > 0)?;
+        let encoding = self.encoding(common)?;
+        let (start, after) = self.pointer(contents.checked_add(4)?, encoding)?;
+        // A length has the same format and is relative to nothing.
+        let (size, _) = self.pointer(after, DwEhPe(encoding.format().0))?;
+        Some(Range::new(VirtAddr(start), size))
+    }
+
+    /// How the records that refer to the common entry at offset `at` encode
+    /// addresses.
+    fn encoding(&self, at: u64) -> Option<DwEhPe> {
+        let (contents, next) = self.record(at)?;
+        if next.checked_sub(contents)? > LARGEST_COMMON || self.number(contents, 4)? != 0 {
+            return None;
+        }
+        let rest = self.bytes.get(usize::try_from(contents).ok()?..usize::try_from(next).ok()?)?;
+        let version = *rest.get(4)?;
+        let mut rest = rest.get(5..)?;
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        let (augmentation, behind) = rest.split_at_checked(end)?;
+        rest = behind.get(1..)?;
+        skip_leb128(&mut rest)?;
+        skip_leb128(&mut rest)?;
+        if version == 1 {
+            rest = rest.get(1..)?;
+        } else {
+            skip_leb128(&mut rest)?;
+        }
+        let Some((b'z', letters)) = augmentation.split_first() else {
+            return augmentation.is_empty().then_some(dw::DW_EH_PE_absptr);
+        };
+        skip_leb128(&mut rest)?;
+        for letter in letters {
+            match letter {
+                b'R' => return rest.first().copied().map(DwEhPe),
+                b'L' => rest = rest.get(1..)?,
+                b'P' => {
+                    let personality = DwEhPe(*rest.first()?);
+                    rest = rest.get(1..)?;
+                    let here = Table { bytes: rest, address: VirtAddr(0) };
+                    let direct = DwEhPe(personality.format().0);
+                    let (_, after) = here.pointer(0, direct)?;
+                    rest = rest.get(usize::try_from(after).ok()?..)?;
+                }
+                b'S' | b'B' => {}
+                _ => return None,
+            }
+        }
+        Some(dw::DW_EH_PE_absptr)
+    }
+}
+
+/// Drops a LEB128 from the front.
+fn skip_leb128(bytes: &mut &[u8]) -> Option<()> {
+    let end = bytes.iter().position(|byte| byte & 0x80 == 0)?;
+    *bytes = bytes.get(end.checked_add(1)?..)?;
+    Some(())
+}
 
 impl<'d> Image<'d> {
     /// The addresses of the unwind entry (`.eh_frame` FDE) that covers
@@ -61,50 +176,46 @@ impl<'d> Image<'d> {
     }
 
     fn searched_range(&self, header_at: VirtAddr, address: VirtAddr) -> Option<Range> {
-        let bases = BaseAddresses::default().set_eh_frame_hdr(header_at.0);
-        let header = EhFrameHdr::new(self.rest_from(header_at), LittleEndian);
-        let header = header.parse(&bases, 8).ok()?;
-        let Pointer::Direct(frames_at) = header.eh_frame_ptr() else { return None };
-        let Pointer::Direct(entry_at) = header.table()?.lookup(address.0, &bases).ok()? else {
+        let header = Table { bytes: self.rest_from(header_at), address: header_at };
+        let [version, frames, count, rows] = *header.bytes.first_chunk()?;
+        if version != 1 || DwEhPe(rows) != ROW {
             return None;
+        }
+        let (frames_at, after) = header.pointer(4, DwEhPe(frames))?;
+        let (count, rows_at) = header.pointer(after, DwEhPe(count))?;
+        let row = |number: u64| {
+            let at = rows_at.checked_add(number.checked_mul(8)?)?;
+            let (start, after) = header.pointer(at, ROW)?;
+            Some((start, header.pointer(after, ROW)?.0))
         };
-        let bytes = self.rest_from(VirtAddr(frames_at));
-        let frames = EhFrame::new(bytes, LittleEndian);
-        let bases = bases.set_eh_frame(frames_at);
-        let into = usize::try_from(entry_at.checked_sub(frames_at)?).ok()?;
-        let entry = frames.fde_from_offset(&bases, into.into(), common(bytes)).ok()?;
-        let range = Range::new(VirtAddr(entry.initial_address()), entry.len());
-        range.contains(address).then_some(range)
+        // The last row that does not start behind the address.
+        let (mut low, mut high) = (0, count.min(header.bytes.len() as u64 / 8));
+        while low < high {
+            let middle = low.midpoint(high);
+            if row(middle)?.0 <= address.0 {
+                low = middle.checked_add(1)?;
+            } else {
+                high = middle;
+            }
+        }
+        let (_, entry_at) = row(low.checked_sub(1)?)?;
+        let frames_at = VirtAddr(frames_at);
+        let frames = Table { bytes: self.rest_from(frames_at), address: frames_at };
+        let (contents, _) = frames.record(entry_at.checked_sub(frames_at.0)?)?;
+        frames.range(contents).filter(|range| range.contains(address))
     }
 
     /// Every range of the `.eh_frame` section, up to the first entry that
     /// cannot be read, in order of address.
     fn read_unwind_ranges(&self) -> Vec<Range> {
         let Some(section) = self.section(".eh_frame") else { return Vec::new() };
-        let frames = EhFrame::new(section.data, LittleEndian);
-        let bases = BaseAddresses::default().set_eh_frame(section.address.0);
-        let mut entries = frames.entries(&bases);
-        let mut ranges = Vec::new();
-        while let Ok(Some(entry)) = entries.next() {
-            let CieOrFde::Fde(entry) = entry else { continue };
-            if let Ok(entry) = entry.parse(common(section.data)) {
-                ranges.push(Range::new(VirtAddr(entry.initial_address()), entry.len()));
-            }
+        let frames = Table { bytes: section.data, address: section.address };
+        let (mut ranges, mut at) = (Vec::new(), 0);
+        while let Some((contents, next)) = frames.record(at) {
+            ranges.extend(frames.range(contents));
+            at = next;
         }
         sort_by_key(&mut ranges, |range| (range.start.0, 0));
         ranges
-    }
-}
-
-/// Reads the common entry at an offset of the section `bytes`.
-fn common<'d>(
-    bytes: &'d [u8],
-) -> impl FnMut(&Frames<'d>, &BaseAddresses, EhFrameOffset<usize>) -> gimli::Result<Common<'d>> {
-    move |frames, bases, offset| {
-        let length = bytes.get(offset.0..).and_then(|rest| rest.first_chunk::<4>());
-        match length.map(|length| u32::from_le_bytes(*length)) {
-            Some(length) if length <= LARGEST_COMMON => frames.cie_from_offset(bases, offset),
-            _ => Err(gimli::Error::NotCieId(offset.0 as u64)),
-        }
     }
 }

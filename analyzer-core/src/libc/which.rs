@@ -2,12 +2,11 @@
 
 use core::str;
 
-use memchr::memmem;
-
 use crate::{
     addr::VirtAddr,
     image::{Image, Segment, Symbol},
     report::Libc,
+    search::find_all,
 };
 
 /// Longest version text that is believed.
@@ -36,7 +35,7 @@ pub(super) fn libc(image: &Image<'_>) -> Option<Libc> {
         && has("__libc_start_main")
         && constants(image).any(|(start, bytes)| {
             const MARK: &[u8] = b"musl libc (";
-            let found = memmem::find(bytes, MARK);
+            let found = find_all(bytes, MARK, 10).next();
             found.inspect(|&at| keep(image, start, at, MARK.len())).is_some()
         });
     musl.then_some(Libc::Musl)
@@ -58,7 +57,7 @@ fn glibc_version<'d>(image: &Image<'d>) -> Option<&'d str> {
     told.or_else(|| {
         constants(image).find_map(|(start, bytes)| {
             const MARK: &[u8] = b" release version ";
-            let at = memmem::find(bytes, MARK)?;
+            let at = find_all(bytes, MARK, 9).next()?;
             let version = bytes.get(at.checked_add(MARK.len())?..)?;
             keep(image, start, at, MARK.len().checked_add(LONGEST_VERSION)?.min(bytes.len() - at));
             leading_version(version)
