@@ -12,6 +12,7 @@ use alloc::{
 use crate::{
     diagnosis::{self, Code},
     report::Diagnosis,
+    search::contains,
 };
 
 /// What a file is.
@@ -231,10 +232,6 @@ fn read_u32(bytes: &[u8], offset: usize) -> Option<u32> {
     word.try_into().ok().map(u32::from_le_bytes)
 }
 
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack.windows(needle.len()).any(|window| window == needle)
-}
-
 fn starts_with_ignoring_case(bytes: &[u8], lower: &[u8]) -> bool {
     bytes.get(..lower.len()).is_some_and(|start| start.eq_ignore_ascii_case(lower))
 }
@@ -304,7 +301,7 @@ impl Kind {
             Self::Compressed { compressor } => {
                 format!("Unpack it with `{compressor} -d` (a tar file inside: `tar -xf`) and inspect what comes out.")
             }
-            Self::Script { interpreter } if interpreter.contains("python") => format!(
+            Self::Script { interpreter } if contains(interpreter.as_bytes(), b"python") => format!(
                 "Inspect the interpreter that runs it: `{interpreter}`, or give the process: `keyhole inspect --pid PID`."
             ),
             Self::Script { .. } => {

@@ -16,6 +16,7 @@ use crate::{
     image::{Image, Range},
     ordered::sort_by_key,
     report::CodeRange,
+    search::contains,
     version::PyVersion,
 };
 
@@ -193,7 +194,7 @@ fn entry(image: &Image<'_>) -> Option<(&'static str, Parts)> {
 fn clones(image: &Image<'_>, name: &str, parts: &mut Parts) {
     for found in image.static_symbols_named(&[name]) {
         let symbol = found.symbol;
-        let part = if found.suffix.contains(".cold") { "cold" } else { "hot" };
+        let part = if contains(found.suffix.as_bytes(), b".cold") { "cold" } else { "hot" };
         parts.add(Range::new(symbol.address, symbol.size), part, "symbol");
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     report::{
         Diagnosis, Flavour, ImageKind, LayoutSource, Route, RuntimeSource, StepRole, TlsModel,
     },
-    search::find_all,
+    search::contains,
     strategies::{self, Attempt, Evidence, Finding, Reason},
     verdict::Verdict,
 };
@@ -326,7 +326,7 @@ fn far_code(
 
 /// Whether a function of its own, and no split-off part of one, holds `address`.
 fn is_function(image: &Image<'_>, address: VirtAddr) -> bool {
-    image.function_at(address).is_some_and(|function| !function.name.contains(".cold"))
+    image.function_at(address).is_some_and(|function| !contains(function.name.as_bytes(), b".cold"))
 }
 
 fn about_version(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {
@@ -473,10 +473,7 @@ fn about_file(examined: &Examined<'_, '_, '_>, findings: &mut Vec<Diagnosis>) {
 fn is_packed(image: &Image<'_>) -> bool {
     const LOADER_INFORMATION: usize = 0x400;
     !image.has_section_headers()
-        && image
-            .data()
-            .get(..LOADER_INFORMATION)
-            .is_some_and(|start| find_all(start, b"UPX!", 2).next().is_some())
+        && image.data().get(..LOADER_INFORMATION).is_some_and(|start| contains(start, b"UPX!"))
 }
 
 /// A runtime image that is neither libpython nor a python program.

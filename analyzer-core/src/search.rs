@@ -13,6 +13,11 @@ pub(crate) fn find_all<'b>(
         .filter(move |at| bytes.get(*at..).is_some_and(|rest| rest.starts_with(needle)))
 }
 
+/// Whether `bytes` hold `part`.
+pub(crate) fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    find_all(bytes, part, 0).next().is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

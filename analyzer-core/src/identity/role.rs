@@ -3,6 +3,7 @@
 use alloc::{borrow::ToOwned, string::String};
 
 use crate::image::Image;
+use crate::search::contains;
 
 /// What an image is to a Python process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +42,8 @@ pub(super) fn of(image: &Image<'_>) -> Role {
     if (functions > 0 && !copied()) || image.section(".PyRuntime").is_some() {
         return Role::Runtime;
     }
-    let library = image.needed().find(|name| name.contains("libpython")).map(ToOwned::to_owned);
+    let library =
+        image.needed().find(|name| contains(name.as_bytes(), b"libpython")).map(ToOwned::to_owned);
     let starts_python = || USED_BY_LAUNCHER.iter().any(|name| image.undefined(name).is_some());
     if library.is_some() || starts_python() {
         return Role::Launcher { library };

@@ -1,5 +1,6 @@
 //! What a library's name says: `libpython3.13td.so.1.0`.
 
+use crate::search::find_all;
 use crate::version::PyVersion;
 
 /// Version and ABI flags of a library name.
@@ -16,10 +17,11 @@ pub(super) struct LibraryName {
 /// Reads `libpythonX.Y<flags>.so…` (CPython's `LDVERSION`; flags `d`, `m`, `t`, `u`).
 pub(super) fn parse(name: &str) -> Option<LibraryName> {
     let name = name.rsplit('/').next()?.strip_prefix("libpython")?;
-    let (name, _) = name.split_once(".so")?;
+    let end = find_all(name.as_bytes(), b".so", 0).next()?;
+    let name = name.get(..end)?;
     let flags_at = name.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(name.len());
     let (version, flags) = name.split_at_checked(flags_at)?;
-    if !flags.chars().all(|flag| "dmtu".contains(flag)) {
+    if !flags.chars().all(|flag| matches!(flag, 'd' | 'm' | 't' | 'u')) {
         return None;
     }
     Some(LibraryName {
