@@ -135,6 +135,11 @@ impl Session {
         }
     }
 
+    /// An entry, without following what becomes of it.
+    pub(crate) fn find_untracked(&self, id: EntryId) -> Option<Entry> {
+        self.entries.with_untracked(|entries| entries.iter().find(|e| e.id == id).cloned())
+    }
+
     fn find(&self, id: EntryId) -> Option<Entry> {
         self.entries.with(|entries| entries.iter().find(|entry| entry.id == id).cloned())
     }
@@ -165,13 +170,16 @@ impl Session {
     }
 
     /// Shows a report that came without its file.
-    pub(crate) fn show(&self, name: String, report: Report, json: String) {
+    pub(crate) fn show(&self, analyzed: Arc<Analyzed>) {
         let mut id = 0;
         self.work.update_value(|work| {
             id = work.next_id;
             work.next_id = id.wrapping_add(1);
         });
-        let analyzed = Arc::new(Analyzed { report, json, times: None });
+        let name = match analyzed.report.file.path.as_str() {
+            "" => "shared report".to_owned(),
+            path => path.to_owned(),
+        };
         self.announcement.set(words::verdict::verdict(&analyzed.report).headline);
         let state = ArcRwSignal::new(State::Done(analyzed));
         self.add(vec![Entry { id, name, state }]);
@@ -277,11 +285,7 @@ impl Session {
                 next = work.running;
             }
         });
-        let Some(entry) = next.and_then(|id| {
-            self.entries.with_untracked(|all| all.iter().find(|entry| entry.id == id).cloned())
-        }) else {
-            return;
-        };
+        let Some(entry) = next.and_then(|id| self.find_untracked(id)) else { return };
         entry.state.set(State::Reading(0.0, 0.0));
         let (analyzer, Some(source)) = self.work_on(entry.id) else { return };
         let heard = entry.clone();
@@ -327,10 +331,8 @@ impl Session {
     }
 
     fn current_relevance(&self) -> Option<u8> {
-        let id = self.selected.get_untracked()?;
-        self.entries.with_untracked(|entries| {
-            entries.iter().find(|e| e.id == id).map(|e| relevance(&e.state.get_untracked()))
-        })
+        let entry = self.find_untracked(self.selected.get_untracked()?)?;
+        Some(relevance(&entry.state.get_untracked()))
     }
 }
 
