@@ -338,7 +338,7 @@ impl Session {
 
 /// Reads a report's JSON text.
 pub(crate) fn read_report(json: String, times: Option<Times>) -> State {
-    match serde_json::from_str::<Report>(&json) {
+    match crate::reading::report(&json) {
         Ok(report) => State::Done(Arc::new(Analyzed { report, json, times })),
         Err(error) => State::Failed(Failure {
             code: "report".into(),
