@@ -1,6 +1,6 @@
 //! What the user asked for and what came of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ pub(crate) struct Session {
 
 struct Work {
     analyzer: Analyzer,
-    sources: HashMap<EntryId, Source>,
+    sources: Vec<(EntryId, Source)>,
     queue: VecDeque<EntryId>,
     running: Option<EntryId>,
     next_id: EntryId,
@@ -112,7 +112,7 @@ impl Session {
             skipped: RwSignal::new(0),
             work: StoredValue::new_local(Work {
                 analyzer: Analyzer::start(),
-                sources: HashMap::new(),
+                sources: Vec::new(),
                 queue: VecDeque::new(),
                 running: None,
                 next_id: 0,
@@ -157,7 +157,7 @@ impl Session {
             for (name, source) in intake.files {
                 let id = work.next_id;
                 work.next_id = id.wrapping_add(1);
-                work.sources.insert(id, source);
+                work.sources.push((id, source));
                 work.queue.push_back(id);
                 fresh.push(Entry { id, name, state: ArcRwSignal::new(State::Queued) });
             }
@@ -202,9 +202,7 @@ impl Session {
             .try_update(|entries| entries.drain(KEPT.min(entries.len())..).map(|e| e.id).collect())
             .unwrap_or_default();
         self.work.update_value(|work| {
-            for id in &dropped {
-                work.sources.remove(id);
-            }
+            work.sources.retain(|(id, _)| !dropped.contains(id));
         });
     }
 
@@ -266,13 +264,16 @@ impl Session {
 
     /// Whether the entry's file is at hand.
     pub(crate) fn has_file(&self, id: EntryId) -> bool {
-        self.work.with_value(|work| work.sources.contains_key(&id))
+        self.work_on(id).1.is_some()
     }
 
     /// The analyzer and an entry's file. Taken out, because an answer may come
     /// before the question returns.
     fn work_on(&self, id: EntryId) -> (Analyzer, Option<Source>) {
-        self.work.with_value(|work| (work.analyzer.clone(), work.sources.get(&id).cloned()))
+        self.work.with_value(|work| {
+            let source = work.sources.iter().find(|(known, _)| *known == id);
+            (work.analyzer.clone(), source.map(|(_, source)| source.clone()))
+        })
     }
 
     /// Starts the next file, if none is running.
@@ -347,13 +348,16 @@ pub(crate) fn read_report(json: String, times: Option<Times>) -> State {
     }
 }
 
+/// The most that [`relevance`] says.
+pub(crate) const MOST_RELEVANT: u8 = 6;
+
 /// How much a user who gave many files wants to see this one.
 pub(crate) fn relevance(state: &State) -> u8 {
     match state {
         State::Queued | State::Reading(..) | State::Analyzing => 0,
         State::Failed(_) => 2,
         State::Done(done) => match done.report.status {
-            Status::Conflict | Status::Unresolved => 6,
+            Status::Conflict | Status::Unresolved => MOST_RELEVANT,
             Status::Resolved => 5,
             Status::Launcher => 4,
             Status::Unsupported | Status::Damaged => 3,

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::dom::{View, el, group, html};
-use crate::session::{EntryId, Session, State, relevance};
+use crate::session::{EntryId, MOST_RELEVANT, Session, State, relevance};
 use crate::words;
 use crate::words::verdict::Tone;
 
@@ -14,10 +14,14 @@ const SHOWN: usize = 12;
 pub(super) fn file_list(session: Session) -> View {
     let several = Memo::new(move |_| session.entries.with(|entries| entries.len() > 1));
     let sorted = move || {
-        let mut entries = session.entries.get();
-        // The shared list keeps its order; only how it is shown is sorted.
-        entries.sort_by_key(|e| std::cmp::Reverse(relevance(&e.state.get())));
-        entries.into_iter().map(|entry| entry.id).collect::<Vec<EntryId>>()
+        let ranked: Vec<(u8, EntryId)> = session.entries.with(|entries| {
+            entries.iter().map(|entry| (entry.state.with(relevance), entry.id)).collect()
+        });
+        let mut sorted: Vec<EntryId> = Vec::new();
+        for rank in (0..=MOST_RELEVANT).rev() {
+            sorted.extend(ranked.iter().filter(|(r, _)| *r == rank).map(|(_, id)| id));
+        }
+        sorted
     };
     let list = move |shares: Box<dyn Fn() -> Vec<EntryId>>| {
         el("ul", "").list(shares, Box::new(move |id| button(session, id)))
