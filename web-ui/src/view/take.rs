@@ -123,16 +123,15 @@ impl Taken {
 
     fn save_reproducer(&self) {
         self.said.set("Cutting the reproducer…".to_owned());
-        let taken = self.clone();
+        // Before asking: when the answer comes, another file may be shown.
+        let name = format!("{}.reproducer.elf", self.file_name());
+        let said = self.said;
         self.session.reproducer(&self.entry, move |result| {
-            taken.said.set(match result {
-                Ok(bytes) => {
-                    let name = format!("{}.reproducer.elf", taken.file_name());
-                    match browser::download(&name, "application/octet-stream", &bytes) {
-                        Ok(()) => format!("{name} saved, {} bytes.", bytes.len()),
-                        Err(_) => "The browser refused the download.".to_owned(),
-                    }
-                }
+            said.set(match result {
+                Ok(bytes) => match browser::download(&name, "application/octet-stream", &bytes) {
+                    Ok(()) => format!("{name} saved, {} bytes.", bytes.len()),
+                    Err(_) => "The browser refused the download.".to_owned(),
+                },
                 Err(failure) => failure.message,
             });
         });
