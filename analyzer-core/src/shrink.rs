@@ -118,7 +118,7 @@ impl fmt::Display for ShrinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parse(error) => error.fmt(f),
-            Self::Kind(kind) => write!(f, "a file of kind {kind:?} cannot be cut down"),
+            Self::Kind(_) => f.write_str("only executables and shared libraries can be cut down"),
             Self::Build(error) => write!(f, "the reproducer cannot be written: {error}"),
         }
     }

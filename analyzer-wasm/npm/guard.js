@@ -1,5 +1,4 @@
 // Typed errors around the generated glue, and a fresh instance after a panic.
-import * as glue from "./analyzer.js";
 
 export class KeyholeError extends Error {
   constructor(code, message, options) {
@@ -13,21 +12,51 @@ export class KeyholeError extends Error {
 // shrinks.
 const LARGE = 64 * 1024 * 1024;
 
-let loaded;
+// What the functions of one module are called through.
+export function guard(glue) {
+  let loaded;
 
-export async function load(source) {
-  loaded ??= compile(await source).then((module) => {
-    glue.initSync({ module });
-    return module;
-  });
-  try {
-    return await loaded;
-  } catch (error) {
-    loaded = undefined;
-    throw new KeyholeError("not-loaded", `the analyzer cannot be loaded: ${error.message}`, {
-      cause: error,
+  async function load(source) {
+    loaded ??= compile(await source).then((module) => {
+      glue.initSync({ module });
+      return module;
     });
+    try {
+      return await loaded;
+    } catch (error) {
+      loaded = undefined;
+      throw new KeyholeError("not-loaded", `the analyzer cannot be loaded: ${error.message}`, {
+        cause: error,
+      });
+    }
   }
+
+  function guarded(call) {
+    try {
+      return call();
+    } catch (error) {
+      const cause = { cause: error };
+      if (error instanceof WebAssembly.RuntimeError) {
+        glue.__wbg_reset_state();
+        throw new KeyholeError("trap", error.message, cause);
+      }
+      if (error?.code === "panic") glue.__wbg_reset_state();
+      if (typeof error?.code === "string") {
+        throw new KeyholeError(error.code, error.message, cause);
+      }
+      // The glue before initSync has no instance.
+      throw new KeyholeError("not-loaded", "await init() first", cause);
+    }
+  }
+
+  function over(bytes, call) {
+    const file = view(bytes);
+    const result = guarded(() => call(file));
+    if (file.length > LARGE) glue.__wbg_reset_state();
+    return result;
+  }
+
+  return { load, guarded, over };
 }
 
 async function compile(source) {
@@ -40,42 +69,8 @@ async function compile(source) {
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
-function guarded(call) {
-  try {
-    return call();
-  } catch (error) {
-    const cause = { cause: error };
-    if (error instanceof WebAssembly.RuntimeError) {
-      glue.__wbg_reset_state();
-      throw new KeyholeError("trap", error.message, cause);
-    }
-    if (error?.code === "panic") glue.__wbg_reset_state();
-    if (typeof error?.code === "string") throw new KeyholeError(error.code, error.message, cause);
-    // The glue before initSync has no instance.
-    throw new KeyholeError("not-loaded", "await init() first", cause);
-  }
-}
-
 function view(bytes) {
   if (bytes instanceof Uint8Array) return bytes;
   if (bytes instanceof ArrayBuffer) return new Uint8Array(bytes);
   throw new KeyholeError("wrong-argument", "the file must be a Uint8Array or an ArrayBuffer");
 }
-
-function over(bytes, call) {
-  const file = view(bytes);
-  const result = guarded(() => call(file));
-  if (file.length > LARGE) glue.__wbg_reset_state();
-  return result;
-}
-
-export const analyze = (bytes, options) => over(bytes, (file) => glue.analyze(file, options));
-
-export const analyzeJson = (bytes, options) =>
-  over(bytes, (file) => glue.analyzeJson(file, options));
-
-export const shrink = (bytes) => over(bytes, (file) => glue.shrink(file));
-
-export const version = () => guarded(() => glue.version());
-
-export const limit = () => guarded(() => glue.limit());

@@ -52,17 +52,6 @@ export function analyze(bytes: Uint8Array | ArrayBuffer, options?: AnalyzeOption
 /** The same report as JSON text, every number exact. */
 export function analyzeJson(bytes: Uint8Array | ArrayBuffer, options?: AnalyzeOptions): string;
 
-/** A reproducer. */
-export interface Reproducer {
-  /** A small ELF file that gives the same report. */
-  bytes: Uint8Array<ArrayBuffer>;
-  /** Members of the report that differ all the same; usually none. */
-  differences: string[];
-}
-
-/** Cuts a reproducer, to attach to a bug report. */
-export function shrink(bytes: Uint8Array | ArrayBuffer): Reproducer;
-
 /** A diagnosis's page as Markdown; `undefined` for an unknown code. Needs no `init()`. */
 export function explain(code: string): string | undefined;
 

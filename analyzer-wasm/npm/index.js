@@ -1,8 +1,9 @@
 // Browsers, workers, bundlers: the module is fetched from beside this file.
-import { load } from "./guard.js";
+import { load } from "./analysis.js";
 
+export { analyze, analyzeJson, limit, version } from "./analysis.js";
 export { explain } from "./explain.js";
-export { KeyholeError, analyze, analyzeJson, limit, shrink, version } from "./guard.js";
+export { KeyholeError } from "./guard.js";
 
 export function init(source = new URL("./analyzer_bg.wasm", import.meta.url)) {
   return load(source);

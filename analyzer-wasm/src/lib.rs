@@ -5,8 +5,12 @@
 //! instance after a panic.
 
 use analyzer_core::report::Report;
-use analyzer_core::{Options, analyze as analyze_image, shrink as reproducer};
-use js_sys::{Array, Error, JSON, Object, Reflect, Uint8Array};
+#[cfg(feature = "reproducer")]
+use analyzer_core::shrink as reproducer;
+use analyzer_core::{Options, analyze as analyze_image};
+#[cfg(feature = "reproducer")]
+use js_sys::{Array, Object};
+use js_sys::{Error, JSON, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 /// Largest file taken, in bytes: 512 MiB. The module's memory ends at 4 GiB,
@@ -35,7 +39,7 @@ fn start() {
     // A panic leaves as a JavaScript exception with its text. The instance is
     // not used again after that.
     std::panic::set_hook(Box::new(|panic| {
-        wasm_bindgen::throw_val(error("panic", &panic.to_string()));
+        wasm_bindgen::throw_val(error("panic", panic.payload_as_str().unwrap_or_default()));
     }));
 }
 
@@ -72,6 +76,7 @@ pub fn analyze_json(
 ///
 /// # Errors
 /// As [`analyze`], and `no-reproducer` for a file that none can be cut from.
+#[cfg(feature = "reproducer")]
 #[wasm_bindgen]
 pub fn shrink(bytes: &Uint8Array) -> Result<JsValue, JsValue> {
     let bytes = copy(bytes)?;

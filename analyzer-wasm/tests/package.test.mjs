@@ -39,6 +39,7 @@ execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", "--silen
 });
 const installed = join(project, "node_modules/@keyhole/analyzer");
 const module = await import(pathToFileURL(join(installed, "node.js")));
+const { init: initShrink, shrink } = await import(pathToFileURL(join(installed, "shrink-node.js")));
 const bytes = readFileSync(PYTHON);
 
 const expected = JSON.parse(
@@ -51,6 +52,7 @@ const expected = JSON.parse(
 
 test("before init every call says so", () => {
   assert.throws(() => module.version(), { name: "KeyholeError", code: "not-loaded" });
+  assert.throws(() => shrink(bytes), { name: "KeyholeError", code: "not-loaded" });
 });
 
 test("in Node: the same report as the command line's", async () => {
@@ -63,18 +65,19 @@ test("in Node: the same report as the command line's", async () => {
   assert.equal(bare.file.path, "");
 });
 
-test("explain, version and shrink", () => {
+test("explain, version and shrink", async () => {
   assert.equal(module.version(), JSON.parse(readFileSync(join(installed, "package.json"))).version);
   assert.match(module.explain("not-elf"), /ELF/);
   assert.equal(module.explain("no-such-code"), undefined);
-  const small = module.shrink(bytes);
+  await initShrink();
+  const small = shrink(bytes);
   assert.ok(small.bytes.length < bytes.length / 4);
   assert.deepEqual(module.analyze(small.bytes).routes, expected.routes);
 });
 
 test("errors are typed", () => {
   assert.throws(() => module.analyze("text"), { code: "wrong-argument" });
-  assert.throws(() => module.shrink(new Uint8Array(10)), { code: "no-reproducer" });
+  assert.throws(() => shrink(new Uint8Array(10)), { code: "no-reproducer" });
 });
 
 test("a file over the limit is refused before it is copied", () => {
@@ -93,7 +96,7 @@ test("large files in a row do not fill the memory", () => {
 test("a panic is a typed error, and the next call works", async () => {
   const glue = join(project, "provoked");
   mkdirSync(glue, { recursive: true });
-  for (const name of ["explain.js", "guard.js", "node.js", "pages.js"]) {
+  for (const name of ["analysis.js", "explain.js", "guard.js", "node.js", "pages.js"]) {
     writeFileSync(join(glue, name), readFileSync(join(installed, name)));
   }
   for (const name of ["analyzer.js", "analyzer_bg.wasm"]) {
@@ -112,7 +115,8 @@ test("the types fit a real report", () => {
   const text = JSON.stringify(expected, null, 1);
   writeFileSync(
     join(project, "check.ts"),
-    `import { analyze, explain, init, KeyholeError, shrink, type Report } from "@keyhole/analyzer";
+    `import { analyze, explain, init, KeyholeError, type Report } from "@keyhole/analyzer";
+import { shrink } from "@keyhole/analyzer/shrink";
 const module: WebAssembly.Module = await init();
 const bytes = new Uint8Array(4);
 const report: Report = analyze(bytes, { path: "x", trace: true });

@@ -4,19 +4,19 @@ use analyzer_core::report::Step;
 
 /// The step and everything its values came from, oldest first.
 pub(crate) fn ancestry(steps: &[Step], step: usize) -> Vec<usize> {
-    let mut found = vec![step];
-    let mut looked_at = 0;
-    while let Some(&next) = found.get(looked_at) {
+    let mut behind = vec![false; steps.len().max(step + 1)];
+    behind[step] = true;
+    let mut waiting = vec![step];
+    while let Some(next) = waiting.pop() {
         let origins = steps.get(next).map_or(&[][..], |step| &step.origins);
         for origin in origins.iter().filter_map(|&origin| usize::try_from(origin).ok()) {
-            if origin < steps.len() && !found.contains(&origin) {
-                found.push(origin);
+            if origin < steps.len() && !behind[origin] {
+                behind[origin] = true;
+                waiting.push(origin);
             }
         }
-        looked_at += 1;
     }
-    found.sort_unstable();
-    found
+    (0..behind.len()).filter(|&index| behind[index]).collect()
 }
 
 #[cfg(test)]

@@ -5,17 +5,17 @@
 //! asked and answered ([`session`]) and shows it ([`view`]). Every fact on
 //! the page is read from the report; nothing is analyzed here.
 
-#![allow(unreachable_pub, reason = "the component macro writes public types")]
-#![allow(clippy::needless_pass_by_value, reason = "a component owns its properties")]
-
 mod analysis;
 mod browser;
 mod compare;
+mod dom;
 mod examples;
 mod files;
+mod json;
 mod lineage;
 mod listing;
 mod markdown;
+mod reading;
 mod session;
 mod share;
 mod theme;
@@ -26,6 +26,5 @@ fn main() {
     let Some(root) = gloo_utils::document().get_element_by_id("app") else { return };
     // The static shell shows the same first screen until this point.
     root.set_text_content(None);
-    let Ok(root) = wasm_bindgen::JsCast::dyn_into::<web_sys::HtmlElement>(root) else { return };
-    leptos::mount::mount_to(root, view::App).forget();
+    leptos::mount::mount_to_renderer(&root, view::page).forget();
 }

@@ -7,18 +7,18 @@ use analyzer_core::report::{Outcome, Report, StrategyResult};
 use crate::words::{self, strategy, verdict};
 
 /// The whole report but for its traces; of those the one that found the
-/// preferred route.
-pub(crate) fn markdown(report: &Report) -> String {
+/// preferred route. `nameless` leaves out the file's name and build id.
+pub(crate) fn markdown(report: &Report, nameless: bool) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    write(&mut text, report).ok();
+    write(&mut text, report, nameless).ok();
     text
 }
 
-fn write(out: &mut String, report: &Report) -> fmt::Result {
+fn write(out: &mut String, report: &Report, nameless: bool) -> fmt::Result {
     let verdict = verdict::verdict(report);
     let name = match report.file.path.rsplit('/').next() {
-        Some(name) if !name.is_empty() => name,
+        Some(name) if !name.is_empty() && !nameless => name,
         _ => "a file",
     };
     writeln!(out, "### Keyhole: {}\n", escaped(name))?;
@@ -30,7 +30,7 @@ fn write(out: &mut String, report: &Report) -> fmt::Result {
         escaped(&verdict.support)
     )?;
     writeln!(out, "- {}", escaped(&words::build(report).join(", ")))?;
-    if let Some(build_id) = &report.file.build_id {
+    if let Some(build_id) = report.file.build_id.as_ref().filter(|_| !nameless) {
         writeln!(out, "- build id {}", code(build_id))?;
     }
     writeln!(out, "- Keyhole {} (page), {}", env!("CARGO_PKG_VERSION"), code(&report.schema))?;

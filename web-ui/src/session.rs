@@ -1,6 +1,6 @@
 //! What the user asked for and what came of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ pub(crate) struct Session {
 
 struct Work {
     analyzer: Analyzer,
-    sources: HashMap<EntryId, Source>,
+    sources: Vec<(EntryId, Source)>,
     queue: VecDeque<EntryId>,
     running: Option<EntryId>,
     next_id: EntryId,
@@ -112,7 +112,7 @@ impl Session {
             skipped: RwSignal::new(0),
             work: StoredValue::new_local(Work {
                 analyzer: Analyzer::start(),
-                sources: HashMap::new(),
+                sources: Vec::new(),
                 queue: VecDeque::new(),
                 running: None,
                 next_id: 0,
@@ -135,6 +135,11 @@ impl Session {
         }
     }
 
+    /// An entry, without following what becomes of it.
+    pub(crate) fn find_untracked(&self, id: EntryId) -> Option<Entry> {
+        self.entries.with_untracked(|entries| entries.iter().find(|e| e.id == id).cloned())
+    }
+
     fn find(&self, id: EntryId) -> Option<Entry> {
         self.entries.with(|entries| entries.iter().find(|entry| entry.id == id).cloned())
     }
@@ -152,7 +157,7 @@ impl Session {
             for (name, source) in intake.files {
                 let id = work.next_id;
                 work.next_id = id.wrapping_add(1);
-                work.sources.insert(id, source);
+                work.sources.push((id, source));
                 work.queue.push_back(id);
                 fresh.push(Entry { id, name, state: ArcRwSignal::new(State::Queued) });
             }
@@ -165,13 +170,16 @@ impl Session {
     }
 
     /// Shows a report that came without its file.
-    pub(crate) fn show(&self, name: String, report: Report, json: String) {
+    pub(crate) fn show(&self, analyzed: Arc<Analyzed>) {
         let mut id = 0;
         self.work.update_value(|work| {
             id = work.next_id;
             work.next_id = id.wrapping_add(1);
         });
-        let analyzed = Arc::new(Analyzed { report, json, times: None });
+        let name = match analyzed.report.file.path.as_str() {
+            "" => "shared report".to_owned(),
+            path => path.to_owned(),
+        };
         self.announcement.set(words::verdict::verdict(&analyzed.report).headline);
         let state = ArcRwSignal::new(State::Done(analyzed));
         self.add(vec![Entry { id, name, state }]);
@@ -194,9 +202,7 @@ impl Session {
             .try_update(|entries| entries.drain(KEPT.min(entries.len())..).map(|e| e.id).collect())
             .unwrap_or_default();
         self.work.update_value(|work| {
-            for id in &dropped {
-                work.sources.remove(id);
-            }
+            work.sources.retain(|(id, _)| !dropped.contains(id));
         });
     }
 
@@ -258,13 +264,16 @@ impl Session {
 
     /// Whether the entry's file is at hand.
     pub(crate) fn has_file(&self, id: EntryId) -> bool {
-        self.work.with_value(|work| work.sources.contains_key(&id))
+        self.work_on(id).1.is_some()
     }
 
     /// The analyzer and an entry's file. Taken out, because an answer may come
     /// before the question returns.
     fn work_on(&self, id: EntryId) -> (Analyzer, Option<Source>) {
-        self.work.with_value(|work| (work.analyzer.clone(), work.sources.get(&id).cloned()))
+        self.work.with_value(|work| {
+            let source = work.sources.iter().find(|(known, _)| *known == id);
+            (work.analyzer.clone(), source.map(|(_, source)| source.clone()))
+        })
     }
 
     /// Starts the next file, if none is running.
@@ -277,11 +286,7 @@ impl Session {
                 next = work.running;
             }
         });
-        let Some(entry) = next.and_then(|id| {
-            self.entries.with_untracked(|all| all.iter().find(|entry| entry.id == id).cloned())
-        }) else {
-            return;
-        };
+        let Some(entry) = next.and_then(|id| self.find_untracked(id)) else { return };
         entry.state.set(State::Reading(0.0, 0.0));
         let (analyzer, Some(source)) = self.work_on(entry.id) else { return };
         let heard = entry.clone();
@@ -327,16 +332,14 @@ impl Session {
     }
 
     fn current_relevance(&self) -> Option<u8> {
-        let id = self.selected.get_untracked()?;
-        self.entries.with_untracked(|entries| {
-            entries.iter().find(|e| e.id == id).map(|e| relevance(&e.state.get_untracked()))
-        })
+        let entry = self.find_untracked(self.selected.get_untracked()?)?;
+        Some(relevance(&entry.state.get_untracked()))
     }
 }
 
 /// Reads a report's JSON text.
 pub(crate) fn read_report(json: String, times: Option<Times>) -> State {
-    match serde_json::from_str::<Report>(&json) {
+    match crate::reading::report(&json) {
         Ok(report) => State::Done(Arc::new(Analyzed { report, json, times })),
         Err(error) => State::Failed(Failure {
             code: "report".into(),
@@ -345,13 +348,16 @@ pub(crate) fn read_report(json: String, times: Option<Times>) -> State {
     }
 }
 
+/// The most that [`relevance`] says.
+pub(crate) const MOST_RELEVANT: u8 = 6;
+
 /// How much a user who gave many files wants to see this one.
 pub(crate) fn relevance(state: &State) -> u8 {
     match state {
         State::Queued | State::Reading(..) | State::Analyzing => 0,
         State::Failed(_) => 2,
         State::Done(done) => match done.report.status {
-            Status::Conflict | Status::Unresolved => 6,
+            Status::Conflict | Status::Unresolved => MOST_RELEVANT,
             Status::Resolved => 5,
             Status::Launcher => 4,
             Status::Unsupported | Status::Damaged => 3,

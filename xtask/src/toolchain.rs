@@ -25,12 +25,17 @@ pub(crate) struct CrossCargo {
     compiler: Compiler,
     /// The linker for the target, where the compiler has none of its own.
     linker: Option<PathBuf>,
+    /// Whether the standard library is built for size.
+    is_small: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Compiler {
     /// The cargo that runs xtask, with the target added by rustup.
     Rustup,
+    /// The cargo that runs xtask, building the standard library from rustup's
+    /// `rust-src` for the target.
+    RustupSource(&'static str),
     /// rustup's nightly with its `rust-src`, building these crates of the
     /// standard library for the target.
     Nightly(&'static str),
@@ -48,6 +53,11 @@ impl CrossCargo {
     pub(crate) fn cargo(&self, subcommand: &str) -> Command {
         let mut command = match self.compiler {
             Compiler::Rustup => shell::cargo(),
+            Compiler::RustupSource(_) => {
+                let mut command = shell::cargo();
+                command.env("RUSTC_BOOTSTRAP", "1");
+                command
+            }
             Compiler::Nightly(_) => {
                 let mut command = shell::command("rustup");
                 command
@@ -63,8 +73,14 @@ impl CrossCargo {
             }
         };
         command.arg(subcommand).args(["--target", self.target, "--target-dir", "target/cross"]);
-        if let Compiler::Nightly(crates) | Compiler::Debian(crates) = self.compiler {
+        if let Compiler::Nightly(crates)
+        | Compiler::Debian(crates)
+        | Compiler::RustupSource(crates) = self.compiler
+        {
             command.arg(format!("-Zbuild-std={crates}"));
+        }
+        if self.is_small {
+            command.arg("-Zbuild-std-features=optimize_for_size");
         }
         if let Some(linker) = &self.linker {
             let name = self.target.replace('-', "_").to_uppercase();
@@ -83,6 +99,7 @@ impl fmt::Display for CrossCargo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let compiler = match self.compiler {
             Compiler::Rustup => "rustup's toolchain",
+            Compiler::RustupSource(_) => "rustup's toolchain, standard library from source",
             Compiler::Nightly(_) => "rustup's nightly, standard library from source",
             Compiler::Debian(_) => "Debian's rustc-web, standard library from source",
             Compiler::DebianReady => "Debian's rustc-web",
@@ -101,20 +118,34 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 pub(crate) fn bare_toolchain() -> Result<CrossCargo> {
     let target = "x86_64-unknown-none";
     if rustup_target(target)? {
-        return Ok(CrossCargo { target, compiler: Compiler::Rustup, linker: None });
+        return Ok(CrossCargo {
+            target,
+            compiler: Compiler::Rustup,
+            linker: None,
+            is_small: false,
+        });
     }
     ensure_apt(&["rustc-web", "cargo-web", "rust-web-src"])?;
-    Ok(CrossCargo { target, compiler: Compiler::Debian("core,alloc"), linker: None })
+    Ok(CrossCargo {
+        target,
+        compiler: Compiler::Debian("core,alloc"),
+        linker: None,
+        is_small: false,
+    })
 }
 
-/// Builds for `wasm32-unknown-unknown`.
+/// Builds for `wasm32-unknown-unknown`, the standard library from source and
+/// for size: as rustup ships it, it makes the modules a tenth larger.
 ///
 /// # Errors
 /// Neither rustup nor apt can provide the target.
 pub(crate) fn wasm_toolchain() -> Result<CrossCargo> {
     let target = "wasm32-unknown-unknown";
-    if rustup_target(target)? {
-        return Ok(CrossCargo { target, compiler: Compiler::Rustup, linker: None });
+    let crates = "std,panic_abort";
+    let is_small = true;
+    if rustup_target(target)? && rustup_source()? {
+        let compiler = Compiler::RustupSource(crates);
+        return Ok(CrossCargo { target, compiler, linker: None, is_small });
     }
     ensure_apt(&["rustc-web", "cargo-web", "rust-web-src"])?;
     let linker = match sysroot_lld()? {
@@ -124,7 +155,7 @@ pub(crate) fn wasm_toolchain() -> Result<CrossCargo> {
             PathBuf::from("/usr/bin/wasm-ld-22")
         }
     };
-    Ok(CrossCargo { target, compiler: Compiler::Debian("std,panic_abort"), linker: Some(linker) })
+    Ok(CrossCargo { target, compiler: Compiler::Debian(crates), linker: Some(linker), is_small })
 }
 
 /// Builds for `bpfel-unknown-none` and links with `bpf-linker`.
@@ -142,6 +173,7 @@ pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
             target,
             compiler: Compiler::Nightly("core"),
             linker: Some(linker),
+            is_small: false,
         });
     }
     ensure_apt(&[
@@ -154,7 +186,12 @@ pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
     // The linker has to read the bitcode of the compiler's LLVM: rustc 1.96
     // of Debian has LLVM 22, and so has `llvm-22-dev`.
     let linker = bpf_linker(&["--no-default-features", "--features", "llvm-22"])?;
-    Ok(CrossCargo { target, compiler: Compiler::DebianReady, linker: Some(linker) })
+    Ok(CrossCargo {
+        target,
+        compiler: Compiler::DebianReady,
+        linker: Some(linker),
+        is_small: false,
+    })
 }
 
 /// The `bpf-linker` in `PATH`, or the one built from crates.io into
@@ -258,6 +295,13 @@ pub(crate) fn is_root() -> bool {
 fn rustup_target(target: &str) -> Result<bool> {
     let installed = Path::new(&sysroot()?).join("lib/rustlib").join(target).join("lib").is_dir();
     Ok(installed || rustup_can(&["target", "add", target])?)
+}
+
+/// Whether the toolchain that runs xtask has the standard library's source;
+/// adds it when rustup can.
+fn rustup_source() -> Result<bool> {
+    let installed = Path::new(&sysroot()?).join("lib/rustlib/src/rust/library").is_dir();
+    Ok(installed || rustup_can(&["component", "add", "rust-src"])?)
 }
 
 /// Whether rustup's nightly and its `rust-src` are here or can be had.

@@ -290,7 +290,7 @@ impl fmt::Display for BuildError {
                 write!(f, "the code at {address} is too far from its unwind table")
             }
             Self::TooMany { what, count } => write!(f, "{count} {what} are too many"),
-            Self::Kind(kind) => write!(f, "cannot write a file of kind {kind:?}"),
+            Self::Kind(_) => f.write_str("only executables and shared libraries can be written"),
         }
     }
 }

@@ -1,59 +1,48 @@
 //! Who would fail here: what simpler decoders make of this file.
 
-use std::sync::Arc;
-
-use leptos::prelude::*;
+use analyzer_core::report::{BaselineResult, Report};
 
 use super::report::Spot;
 use super::verdict::code_words;
+use crate::dom::{View, el, html};
 use crate::listing;
 use crate::session::Analyzed;
 use crate::words::strategy;
 
 /// The baselines, each with the instruction at which it goes wrong.
-#[component]
-pub(super) fn Baselines(analyzed: Arc<Analyzed>) -> impl IntoView {
-    let spot = expect_context::<Spot>();
+pub(super) fn baselines(analyzed: &Analyzed, spot: Spot) -> View {
     let report = &analyzed.report;
-    let cards = report
-        .baselines
-        .iter()
-        .map(|baseline| {
-            let (glyph, word, tone) = strategy::baseline(baseline.outcome);
-            let seen = baseline.at.and_then(|at| listing::find(report, at));
-            let link = baseline.at.map(|at| match seen {
-                Some((strategy, step)) => {
-                    let text = report.strategies[strategy].trace[step].text.clone();
-                    view! {
-                        <button type="button" class="jump" on:click=move |_| spot.go(strategy, step)>
-                            <span>"at "<code>{at.to_string()}</code></span>
-                            <code class="ins">{text}</code>
-                            <span class="go">"show in the code ↓"</span>
-                        </button>
-                    }
-                    .into_any()
-                }
-                None => view! { <p class="quiet">"at "<code>{at.to_string()}</code></p> }.into_any(),
-            });
-            view! {
-                <li class=format!("baseline {tone}")>
-                    <h3>
-                        <span class=format!("dot {tone}") aria-hidden="true">{glyph}</span>
-                        {strategy::sentence(&baseline.name)}" "
-                        <span class="quiet">{word}</span>
-                    </h3>
-                    {baseline.detail.clone().map(|text| view! { <p>{code_words(&text)}</p> })}
-                    {baseline.value.map(|value| view! { <p class="quiet">"Its answer: "<code>{value.to_string()}</code></p> })}
-                    {link}
-                </li>
+    html(
+        r#"<section id="baselines" tabindex="-1" aria-labelledby="baselines-title"><h2 id="baselines-title">Who would fail here</h2></section>"#,
+    )
+    .child(el("p", "lead").text(&strategy::summary(&report.baselines)))
+    .child(el("ul", "cards").children(report.baselines.iter().map(|b| card(report, b, spot))))
+}
+
+fn card(report: &Report, baseline: &BaselineResult, spot: Spot) -> View {
+    let (glyph, word, tone) = strategy::baseline(baseline.outcome);
+    el("li", "baseline")
+        .class(tone)
+        .child(
+            el("h3", "")
+                .child(super::dot(tone, glyph))
+                .text(&strategy::sentence(&baseline.name))
+                .text(" ")
+                .child(el("span", "quiet").text(word)),
+        )
+        .child(baseline.detail.as_ref().map(|text| el("p", "").child(code_words(text))))
+        .child(baseline.value.map(|value| {
+            el("p", "quiet").text("Its answer: ").child(el("code", "").text(&value.to_string()))
+        }))
+        .child(baseline.at.map(|at| {
+            let address = el("code", "").text(&at.to_string());
+            match listing::find(report, at) {
+                Some((strategy, step)) => html(r#"<button type="button" class="jump"></button>"#)
+                    .child(el("span", "").text("at ").child(address))
+                    .child(el("code", "ins").text(&report.strategies[strategy].trace[step].text))
+                    .child(html(r#"<span class="go">show in the code ↓</span>"#))
+                    .on("click", move |_| spot.go(strategy, step)),
+                None => el("p", "quiet").text("at ").child(address),
             }
-        })
-        .collect_view();
-    view! {
-        <section id="baselines" tabindex="-1" aria-labelledby="baselines-title">
-            <h2 id="baselines-title">"Who would fail here"</h2>
-            <p class="lead">{strategy::summary(&report.baselines)}</p>
-            <ul class="cards">{cards}</ul>
-        </section>
-    }
+        }))
 }

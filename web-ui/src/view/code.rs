@@ -8,136 +8,146 @@ pub(super) use row::instruction_parts;
 
 use std::sync::Arc;
 
-use analyzer_core::report::{Step, StepRole, StrategyResult};
-use leptos::ev::KeyboardEvent;
+use analyzer_core::report::{Step, StepRole};
 use leptos::prelude::*;
-use web_sys::ScrollLogicalPosition;
+use web_sys::{Event, ScrollLogicalPosition};
 
 use super::report::Spot;
+use super::{badge, check, dot, keys};
 use crate::browser;
+use crate::dom::{View, el, group, html, reached_by_tab, says, set, toggle};
 use crate::lineage;
-use crate::listing::{self, Stretch};
+use crate::listing::{self, Row, Stretch};
 use crate::session::Analyzed;
 use crate::words::strategy;
 
 /// Element id of the row of a step.
-pub(super) fn row_id(step: usize) -> String {
+fn row_id(step: usize) -> String {
     format!("step-{step}")
 }
 
-/// What the rows and the inspector of one trace share.
-#[derive(Clone, Copy)]
-struct Pointing {
-    /// The chosen step.
-    step: RwSignal<usize>,
+/// Puts the focus on the row of a step, once it is there.
+pub(super) fn focus(step: usize, block: ScrollLogicalPosition) {
+    request_animation_frame(move || browser::go_to(&row_id(step), block));
+}
+
+/// The step at which the path ends.
+pub(super) fn last_on_path(trace: &[Step]) -> usize {
+    trace.iter().rposition(|step| step.on_path).unwrap_or(0)
+}
+
+/// One trace, and what its rows and its inspector share.
+#[derive(Clone)]
+struct Trace {
+    analyzed: Arc<Analyzed>,
+    /// Index in the report's strategies.
+    strategy: usize,
+    rows: Arc<Vec<Row>>,
+    spot: Spot,
     /// The step whose value is pointed at, by mouse or focus.
     hovered: RwSignal<Option<usize>>,
+    /// The step that is pointed at, or the chosen one.
+    shown: Memo<usize>,
     /// The steps behind it, itself included.
     lit: Memo<Vec<usize>>,
 }
 
+impl Trace {
+    fn steps(&self) -> &[Step] {
+        &self.analyzed.report.strategies[self.strategy].trace
+    }
+}
+
 /// The section: one tab per strategy that read code.
-#[component]
-pub(super) fn Code(analyzed: Arc<Analyzed>) -> impl IntoView {
-    let spot = expect_context::<Spot>();
-    let tabs: Vec<usize> = (0..analyzed.report.strategies.len())
+pub(super) fn code(analyzed: &Arc<Analyzed>, spot: Spot) -> View {
+    let order: Vec<usize> = (0..analyzed.report.strategies.len())
         .filter(|&index| !analyzed.report.strategies[index].trace.is_empty())
         .collect();
-    let bytes = RwSignal::new(false);
-    let whole = RwSignal::new(false);
-
-    let order = tabs.clone();
-    let turn = move |event: KeyboardEvent| {
-        let at = order.iter().position(|&index| index == spot.strategy.get_untracked());
-        let next = match (event.key().as_str(), at) {
-            ("ArrowRight", Some(at)) => order.get(at + 1).or(order.first()),
-            ("ArrowLeft", Some(at)) => order.get(at.wrapping_sub(1)).or(order.last()),
-            ("Home", _) => order.first(),
-            ("End", _) => order.last(),
+    let tabs = html(r#"<div class="tabs" role="tablist" aria-label="Functions looked at"></div>"#)
+        .children(order.iter().map(|&index| tab(analyzed, index, spot)));
+    let turn = move |event: &Event| {
+        let Some(at) = order.iter().position(|&index| index == spot.strategy.get_untracked())
+        else {
+            return;
+        };
+        let next = match keys::key(event).as_str() {
+            "ArrowRight" => order.get(at + 1).or(order.first()),
+            "ArrowLeft" => order.get(at.wrapping_sub(1)).or(order.last()),
+            "Home" => order.first(),
+            "End" => order.last(),
             _ => None,
         };
         if let Some(&next) = next {
             event.prevent_default();
-            spot.strategy.set(next);
+            spot.turn(next);
             browser::go_to(&format!("tab-{next}"), ScrollLogicalPosition::Nearest);
         }
     };
-    let strategies = Arc::clone(&analyzed);
-    let tab = move |index: usize| {
-        let result = &strategies.report.strategies[index];
-        let (kind, function) = strategy::name(&result.name);
-        let label = function.map_or(kind, ToOwned::to_owned);
-        let number = result.route.and_then(|r| usize::try_from(r).ok());
-        let chosen = move || spot.strategy.get() == index;
-        let select = {
-            let strategies = Arc::clone(&strategies);
-            move |_| {
-                spot.step.set(last_on_path(&strategies.report.strategies[index].trace));
-                spot.strategy.set(index);
-            }
-        };
-        view! {
-            <button
-                type="button"
-                role="tab"
-                id=format!("tab-{index}")
-                aria-controls="trace"
-                aria-selected=move || if chosen() { "true" } else { "false" }
-                tabindex=move || if chosen() { "0" } else { "-1" }
-                on:click=select
-            >
-                {match number {
-                    Some(number) => view! { <span class="badge" data-route=number % 4 aria-hidden="true">{number + 1}</span> }.into_any(),
-                    None => view! { <span class="dot none" aria-hidden="true">"○"</span> }.into_any(),
-                }}
-                <code>{label}</code>
-            </button>
-        }
-    };
-    let shown = Arc::clone(&analyzed);
-    view! {
-        <section id="code" tabindex="-1" aria-labelledby="code-title" class="code-section">
-            <h2 id="code-title">"The code"</h2>
-            <p class="lead">
-                "The instructions each strategy followed. The line on the left is the way of the value into the call that consumes it; point at a value to see where it came from."
-            </p>
-            <div class="tabs" role="tablist" aria-label="Functions looked at" on:keydown=turn>
-                {tabs.into_iter().map(tab).collect_view()}
-            </div>
-            <div class="panel" role="tabpanel" id="trace" aria-labelledby=move || format!("tab-{}", spot.strategy.get())>
-                {move || {
-                    let index = spot.strategy.get();
-                    shown.report.strategies.get(index).map(|_| {
-                        view! { <Trace analyzed=Arc::clone(&shown) strategy=index bytes whole/> }
-                    })
-                }}
-            </div>
-        </section>
-    }
+    let (bytes, whole) = (RwSignal::new(false), RwSignal::new(false));
+    let analyzed = Arc::clone(analyzed);
+    html(concat!(
+        r#"<section id="code" tabindex="-1" aria-labelledby="code-title" class="code-section"><h2 id="code-title">The code</h2><p class="lead">"#,
+        "The instructions each strategy followed. The line on the left is the way of the value into the call that consumes it; point at a value to see where it came from.</p></section>"
+    ))
+    .child(tabs.on("keydown", turn))
+    .child(
+        html(r#"<div class="panel" role="tabpanel" id="trace"></div>"#)
+            .watch(move |panel| {
+                set(panel, "aria-labelledby", &format!("tab-{}", spot.strategy.get()));
+            })
+            .slot(move || trace(&analyzed, spot, bytes, whole)),
+    )
 }
 
-fn last_on_path(trace: &[Step]) -> usize {
-    trace.iter().rposition(|step| step.on_path).unwrap_or(0)
+fn tab(analyzed: &Arc<Analyzed>, index: usize, spot: Spot) -> View {
+    let result = &analyzed.report.strategies[index];
+    let (kind, function) = strategy::name(&result.name);
+    let number = result.route.and_then(|r| usize::try_from(r).ok());
+    let last = last_on_path(&result.trace);
+    html(r#"<button type="button" role="tab" aria-controls="trace"></button>"#)
+        .attr("id", &format!("tab-{index}"))
+        .watch(move |tab| {
+            let chosen = spot.strategy.get() == index;
+            says(tab, "aria-selected", chosen);
+            reached_by_tab(tab, chosen);
+        })
+        .on("click", move |_| {
+            spot.step.set(last);
+            spot.turn(index);
+        })
+        .child(match number {
+            Some(number) => {
+                badge(number).attr("aria-hidden", "true").text(&(number + 1).to_string())
+            }
+            None => dot("none", "○"),
+        })
+        .child(el("code", "").text(function.unwrap_or(&kind)))
 }
 
 /// One trace: the listing and the inspector.
-#[component]
-fn Trace(
-    analyzed: Arc<Analyzed>,
-    strategy: usize,
+fn trace(
+    analyzed: &Arc<Analyzed>,
+    spot: Spot,
     bytes: RwSignal<bool>,
     whole: RwSignal<bool>,
-) -> impl IntoView {
-    let spot = expect_context::<Spot>();
-    let result = &analyzed.report.strategies[strategy];
+) -> View {
+    let strategy = spot.strategy.get();
+    let Some(result) = analyzed.report.strategies.get(strategy) else { return group() };
     let hovered = RwSignal::new(None::<usize>);
-    let behind = Arc::clone(&analyzed);
+    let shown = Memo::new(move |_| hovered.get().unwrap_or_else(|| spot.step.get()));
+    let behind = Arc::clone(analyzed);
     let lit = Memo::new(move |_| {
-        let step = hovered.get().unwrap_or_else(|| spot.step.get());
-        lineage::ancestry(&behind.report.strategies[strategy].trace, step)
+        lineage::ancestry(&behind.report.strategies[strategy].trace, shown.get())
     });
-    let pointing = Pointing { step: spot.step, hovered, lit };
-    provide_context(pointing);
+    let trace = Trace {
+        analyzed: Arc::clone(analyzed),
+        strategy,
+        rows: Arc::new(listing::rows(&result.trace)),
+        spot,
+        hovered,
+        shown,
+        lit,
+    };
 
     let marked: Vec<usize> = analyzed
         .report
@@ -147,97 +157,72 @@ fn Trace(
         .collect();
     let stretches = listing::stretches(&result.trace, &marked);
     let folds = stretches.iter().any(|s| matches!(s, Stretch::Folded(_)));
-    let rows = Arc::new(listing::rows(&result.trace));
-    let listing = {
-        let analyzed = Arc::clone(&analyzed);
-        let rows = Arc::clone(&rows);
-        move |range: std::ops::Range<usize>| {
-            rows.get(range)
-                .unwrap_or_default()
-                .iter()
-                .map(|row| view! { <row::Row analyzed=Arc::clone(&analyzed) strategy row=row.clone()/> })
-                .collect_view()
-        }
-    };
-    let body = move || {
-        stretches
-            .iter()
-            .cloned()
-            .map(|stretch| match stretch {
-                Stretch::Shown(range) => listing(range).into_any(),
-                Stretch::Folded(range) => {
-                    // A step that is gone to unfolds where it lies.
-                    let inside = range.clone();
-                    let open = RwSignal::new(inside.contains(&spot.step.get_untracked()));
-                    let listing = listing.clone();
-                    let count = range.len();
-                    view! {
-                        {move || if open.get() || whole.get() || range.contains(&spot.step.get()) {
-                            listing(range.clone()).into_any()
-                        } else {
-                            view! {
-                                <li class="fold">
-                                    <button type="button" on:click=move |_| open.set(true)>
-                                        <span aria-hidden="true">"⋯ "</span>
-                                        {count}" instructions off the path"
-                                    </button>
-                                </li>
-                            }
-                            .into_any()
-                        }}
-                    }
-                    .into_any()
-                }
-            })
-            .collect_view()
-    };
     let keys = {
-        let analyzed = Arc::clone(&analyzed);
-        move |event: KeyboardEvent| {
-            step_keys(&event, &analyzed.report.strategies[strategy], spot);
-        }
+        let trace = trace.clone();
+        move |event: &Event| step_keys(event, &trace)
     };
-    view! {
-        <div class="options">
-            {folds.then(|| view! {
-                <label class="check">
-                    <input type="checkbox" prop:checked=move || whole.get() on:change=move |_| whole.update(|w| *w = !*w)/>
-                    "Every instruction"
-                </label>
-            })}
-            <label class="check">
-                <input type="checkbox" prop:checked=move || bytes.get() on:change=move |_| bytes.update(|b| *b = !*b)/>
-                "Bytes"
-            </label>
-            <StepButtons analyzed=Arc::clone(&analyzed) strategy/>
-        </div>
-        <div class="trace">
-            <ol class="listing" class:bytes=move || bytes.get() role="list" on:keydown=keys>{body}</ol>
-            <inspector::Inspector analyzed strategy rows/>
-        </div>
+    let mut list = html(r#"<ol class="listing" role="list"></ol>"#)
+        .watch(move |list| toggle(list, "bytes", bytes.get()))
+        .on("keydown", keys);
+    for stretch in stretches {
+        list = match stretch {
+            Stretch::Shown(range) => list.child(row::rows(&trace, range)),
+            Stretch::Folded(range) => fold(list, &trace, range, whole),
+        };
     }
+    group()
+        .child(
+            el("div", "options")
+                .child(folds.then(|| check(whole, "Every instruction")))
+                .child(check(bytes, "Bytes"))
+                .child(step_buttons(&trace)),
+        )
+        .child(el("div", "trace").child(list).child(inspector::inspector(trace)))
+}
+
+/// Instructions off the path, folded until asked for.
+fn fold(list: View, trace: &Trace, range: std::ops::Range<usize>, whole: RwSignal<bool>) -> View {
+    // A step that is gone to unfolds where it lies.
+    let step = trace.spot.step;
+    let open = RwSignal::new(range.contains(&step.get_untracked()));
+    let inside = range.clone();
+    let unfolded = Memo::new(move |_| open.get() || whole.get() || inside.contains(&step.get()));
+    let trace = trace.clone();
+    list.slot(move || {
+        if unfolded.get() {
+            return row::rows(&trace, range.clone());
+        }
+        el("li", "fold").child(
+            html(r#"<button type="button"><span aria-hidden="true">⋯ </span></button>"#)
+                .text(&range.len().to_string())
+                .text(" instructions off the path")
+                .on("click", move |_| open.set(true)),
+        )
+    })
 }
 
 /// Previous, next, sink, for those who point.
-#[component]
-fn StepButtons(analyzed: Arc<Analyzed>, strategy: usize) -> impl IntoView {
-    let spot = expect_context::<Spot>();
-    let go = move |way: Way| {
-        let analyzed = Arc::clone(&analyzed);
-        move |_| {
-            let trace = &analyzed.report.strategies[strategy].trace;
-            if let Some(step) = way.from(spot.step.get_untracked(), trace) {
-                spot.go(strategy, step);
-            }
-        }
+fn step_buttons(trace: &Trace) -> View {
+    let button = |(way, words): (Way, &str)| {
+        let trace = trace.clone();
+        html(r#"<button type="button" class="button"></button>"#).text(words).on(
+            "click",
+            move |_| {
+                let spot = trace.spot;
+                if let Some(step) = way.from(spot.step.get_untracked(), trace.steps()) {
+                    spot.go(trace.strategy, step);
+                }
+            },
+        )
     };
-    view! {
-        <div class="steps" role="group" aria-label="Steps of the path">
-            <button type="button" class="button" on:click=go(Way::PreviousOnPath)>"← Previous step"</button>
-            <button type="button" class="button" on:click=go(Way::NextOnPath)>"Next step →"</button>
-            <button type="button" class="button" on:click=go(Way::Sink)>"To the sink"</button>
-        </div>
-    }
+    html(r#"<div class="steps" role="group" aria-label="Steps of the path"></div>"#).children(
+        [
+            (Way::PreviousOnPath, "← Previous step"),
+            (Way::NextOnPath, "Next step →"),
+            (Way::Sink, "To the sink"),
+        ]
+        .map(button),
+    )
 }
 
 /// A way to move through a trace.
@@ -272,11 +257,9 @@ impl Way {
     }
 }
 
-fn step_keys(event: &KeyboardEvent, result: &StrategyResult, spot: Spot) {
-    if event.ctrl_key() || event.meta_key() || event.alt_key() {
-        return;
-    }
-    let way = match event.key().as_str() {
+fn step_keys(event: &Event, trace: &Trace) {
+    let Some(key) = keys::plain(event) else { return };
+    let way = match key.as_str() {
         "ArrowDown" | "j" => Way::Next,
         "ArrowUp" | "k" => Way::Previous,
         "n" => Way::NextOnPath,
@@ -287,10 +270,9 @@ fn step_keys(event: &KeyboardEvent, result: &StrategyResult, spot: Spot) {
         _ => return,
     };
     event.prevent_default();
-    if let Some(step) = way.from(spot.step.get_untracked(), &result.trace) {
-        spot.step.set(step);
-        request_animation_frame(move || {
-            browser::go_to(&row_id(step), ScrollLogicalPosition::Nearest);
-        });
+    let step = trace.spot.step;
+    if let Some(next) = way.from(step.get_untracked(), trace.steps()) {
+        step.set(next);
+        focus(next, ScrollLogicalPosition::Nearest);
     }
 }

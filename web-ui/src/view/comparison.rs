@@ -1,76 +1,64 @@
 //! Two files side by side, differences marked.
 
-use std::sync::Arc;
-
-use analyzer_core::report::{Outcome, Report, StrategyResult};
+use analyzer_core::report::{Outcome, Report, Step, StrategyResult};
 use leptos::prelude::*;
 
 use super::code::instruction_parts;
-use super::facts;
-use super::list::{glyph, tone_class};
-use super::verdict::code_words;
+use super::verdict::{code_words, seal};
+use super::{aloud, check, dot, facts, scroll};
 use crate::compare::{Pair, align};
+use crate::dom::{View, el, group, html};
 use crate::session::{Analyzed, Session};
 use crate::words::{self, strategy};
 
 /// The comparison of two reports.
-#[component]
-pub(super) fn Comparison(left: Arc<Analyzed>, right: Arc<Analyzed>) -> impl IntoView {
-    let session = expect_context::<Session>();
+pub(super) fn comparison(session: Session, left: &Analyzed, right: &Analyzed) -> View {
     let (l, r) = (&left.report, &right.report);
     let lines = lines(l, r);
     let differing = lines.iter().filter(|line| line.differs()).count();
     let only = RwSignal::new(false);
-    let rows = lines
-        .into_iter()
-        .map(|line| {
-            let differs = line.differs();
-            view! {
-                <tr class:differs=differs class:gone=move || only.get() && !differs>
-                    <th scope="row">
-                        {differs.then(|| view! { <span class="dot mixed" aria-hidden="true">"≠"</span><span class="visually-hidden">"Different: "</span> })}
-                        {line.name}
-                    </th>
-                    <td>{cell(line.left)}</td>
-                    <td>{cell(line.right)}</td>
-                </tr>
-            }
-        })
-        .collect_view();
-    let listings =
-        common_functions(l, r).into_iter().map(|(a, b)| view_listings(a, b)).collect_view();
-    view! {
-        <section class="comparison" id="verdict" tabindex="-1" aria-labelledby="verdict-title">
-            <div class="sentence">
-                <h2 id="verdict-title">"Two files side by side"</h2>
-                <button type="button" class="button" on:click=move |_| session.compared.set(None)>"Back to one file"</button>
-            </div>
-            <p class="lead">{differing}" differences in what is known of them."</p>
-            <label class="check">
-                <input type="checkbox" prop:checked=move || only.get() on:change=move |_| only.update(|o| *o = !*o)/>
-                "Differences only"
-            </label>
-            <div class="scroll" tabindex="0" role="group" aria-label="Comparison">
-                <table class="compare">
-                    <thead>
-                        <tr><td></td><th scope="col">{heading(l)}</th><th scope="col">{heading(r)}</th></tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
-        </section>
-        {listings}
-    }
+    let back = html(r#"<button type="button" class="button">Back to one file</button>"#)
+        .on("click", move |_| session.compared.set(None));
+    let heads = html(r#"<tr><td></td></tr>"#).child(heading(l)).child(heading(r));
+    let table = el("table", "compare")
+        .child(el("thead", "").child(heads))
+        .child(el("tbody", "").children(lines.iter().map(|line| row(line, only))));
+    let listings = common_functions(l, r).into_iter().map(|(a, b)| listings(a, b));
+    group()
+        .child(
+            html(r#"<section class="comparison" id="verdict" tabindex="-1" aria-labelledby="verdict-title"></section>"#)
+                .child(
+                    html(r#"<div class="sentence"><h2 id="verdict-title">Two files side by side</h2></div>"#)
+                        .child(back),
+                )
+                .child(
+                    el("p", "lead")
+                        .text(&differing.to_string())
+                        .text(" differences in what is known of them."),
+                )
+                .child(check(only, "Differences only"))
+                .child(scroll("Comparison").child(table)),
+        )
+        .children(listings)
 }
 
-fn heading(report: &Report) -> impl IntoView + use<> {
-    let verdict = words::verdict::verdict(report);
-    view! {
-        <span class=format!("seal {}", tone_class(verdict.tone))>
-            <span aria-hidden="true">{glyph(verdict.tone)}</span>{verdict.word}
-        </span>
-        <code>{report.file.path.clone()}</code>
+fn row(line: &Line, only: RwSignal<bool>) -> View {
+    let mut name = html(r#"<th scope="row"></th>"#);
+    if line.differs() {
+        name = name.child(dot("mixed", "≠")).child(aloud("Different: "));
     }
+    let row = el("tr", if line.differs() { "differs" } else { "" })
+        .child(name.text(&line.name))
+        .child(cell(line.left.as_deref()))
+        .child(cell(line.right.as_deref()));
+    if line.differs() { row } else { row.class_while("gone", move || only.get()) }
+}
+
+fn heading(report: &Report) -> View {
+    let verdict = words::verdict::verdict(report);
+    html(r#"<th scope="col"></th>"#)
+        .child(seal(verdict.tone, verdict.word))
+        .child(el("code", "").text(&report.file.path))
 }
 
 /// One line of the comparison.
@@ -86,11 +74,11 @@ impl Line {
     }
 }
 
-fn cell(text: Option<String>) -> impl IntoView {
-    match text {
-        Some(text) => code_words(&text).into_any(),
-        None => view! { <span class="quiet">"–"</span> }.into_any(),
-    }
+fn cell(text: Option<&str>) -> View {
+    el("td", "").child(match text {
+        Some(text) => code_words(text),
+        None => el("span", "quiet").text("–"),
+    })
 }
 
 fn lines(left: &Report, right: &Report) -> Vec<Line> {
@@ -167,53 +155,38 @@ fn common_functions<'a>(
         .collect()
 }
 
-fn view_listings(left: &StrategyResult, right: &StrategyResult) -> impl IntoView + use<> {
+fn listings(left: &StrategyResult, right: &StrategyResult) -> View {
     let texts = |result: &StrategyResult| {
         result.trace.iter().map(|step| step.text.clone()).collect::<Vec<_>>()
     };
     let pairs = align(&texts(left), &texts(right));
     let same = pairs.iter().all(|pair| matches!(pair, Pair::Same(..)));
-    let rows = pairs
-        .into_iter()
-        .map(|pair| {
-            let (class, a, b) = match pair {
-                Pair::Same(i, j) => ("same", left.trace.get(i), right.trace.get(j)),
-                Pair::Left(i) => ("left", left.trace.get(i), None),
-                Pair::Right(j) => ("right", None, right.trace.get(j)),
-            };
-            let side = |step: Option<&analyzer_core::report::Step>| {
-                step.map(|step| {
-                    let path = step.on_path;
-                    view! { <code class="ins" class:path=path>{instruction_parts(&step.text)}</code> }
-                })
-            };
-            let mark = match class {
-                "left" => "left only",
-                "right" => "right only",
-                _ => "",
-            };
-            view! {
-                <tr class=class>
-                    <td>{side(a)}</td>
-                    <td class="mark"><span class="visually-hidden">{mark}</span></td>
-                    <td>{side(b)}</td>
-                </tr>
-            }
-        })
-        .collect_view();
+    let side = |step: Option<&Step>| {
+        el("td", "").child(step.map(|step| {
+            let class = if step.on_path { "ins path" } else { "ins" };
+            el("code", class).child(instruction_parts(&step.text))
+        }))
+    };
+    let rows = pairs.into_iter().map(|pair| {
+        let (class, mark, a, b) = match pair {
+            Pair::Same(i, j) => ("same", "", left.trace.get(i), right.trace.get(j)),
+            Pair::Left(i) => ("left", "left only", left.trace.get(i), None),
+            Pair::Right(j) => ("right", "right only", None, right.trace.get(j)),
+        };
+        el("tr", class).child(side(a)).child(el("td", "mark").child(aloud(mark))).child(side(b))
+    });
     let (_, function) = strategy::name(&left.name);
-    let name = function.unwrap_or(&left.name).to_owned();
-    view! {
-        <section class="comparison">
-            <details open=!same>
-                <summary><h3><code>{name}</code>{same.then_some(" · the same instructions")}</h3></summary>
-                <div class="scroll" tabindex="0" role="group" aria-label="Two listings">
-                    <table class="listings">
-                        <thead class="visually-hidden"><tr><th scope="col">"Left"</th><th scope="col">"Difference"</th><th scope="col">"Right"</th></tr></thead>
-                        <tbody>{rows}</tbody>
-                    </table>
-                </div>
-            </details>
-        </section>
-    }
+    let name = el("h3", "")
+        .child(el("code", "").text(function.unwrap_or(&left.name)))
+        .text(if same { " · the same instructions" } else { "" });
+    let table = html(concat!(
+        r#"<table class="listings"><thead class="visually-hidden"><tr><th scope="col">Left</th>"#,
+        r#"<th scope="col">Difference</th><th scope="col">Right</th></tr></thead></table>"#
+    ));
+    let details = html(if same { "<details></details>" } else { "<details open></details>" });
+    el("section", "comparison").child(
+        details
+            .child(el("summary", "").child(name))
+            .child(scroll("Two listings").child(table.child(el("tbody", "").children(rows)))),
+    )
 }

@@ -1,32 +1,26 @@
 //! The findings in plain words, and what to do.
 
-use std::sync::Arc;
-
-use leptos::prelude::*;
+use analyzer_core::report::Diagnosis;
 
 use super::verdict::code_words;
+use crate::dom::{View, el, html};
 use crate::session::Analyzed;
 
 /// All diagnoses of a report.
-#[component]
-pub(super) fn Diagnoses(analyzed: Arc<Analyzed>) -> impl IntoView {
-    let items = analyzed
-        .report
-        .diagnoses
-        .iter()
-        .map(|diagnosis| view! {
-            <li class="diagnosis">
-                <h3>{diagnosis.title.clone()}</h3>
-                <p>{code_words(&diagnosis.detail)}</p>
-                <p class="remedy"><strong>"What to do. "</strong>{code_words(&diagnosis.remedy)}</p>
-                <p class="code-name"><code>{diagnosis.code.clone()}</code></p>
-            </li>
-        })
-        .collect_view();
-    view! {
-        <section id="diagnoses" tabindex="-1" aria-labelledby="diagnoses-title">
-            <h2 id="diagnoses-title">"Diagnoses"</h2>
-            <ul class="diagnoses">{items}</ul>
-        </section>
-    }
+pub(super) fn diagnoses(analyzed: &Analyzed) -> View {
+    html(
+        r#"<section id="diagnoses" tabindex="-1" aria-labelledby="diagnoses-title"><h2 id="diagnoses-title">Diagnoses</h2></section>"#,
+    )
+    .child(el("ul", "diagnoses").children(analyzed.report.diagnoses.iter().map(diagnosis)))
+}
+
+fn diagnosis(diagnosis: &Diagnosis) -> View {
+    el("li", "diagnosis")
+        .child(el("h3", "").text(&diagnosis.title))
+        .child(el("p", "").child(code_words(&diagnosis.detail)))
+        .child(
+            html(r#"<p class="remedy"><strong>What to do. </strong></p>"#)
+                .child(code_words(&diagnosis.remedy)),
+        )
+        .child(el("p", "code-name").child(el("code", "").text(&diagnosis.code)))
 }

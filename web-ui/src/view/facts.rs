@@ -2,54 +2,49 @@
 
 use std::sync::Arc;
 
-use analyzer_core::report::{GilFacts, Report, ThreadData};
+use analyzer_core::report::{GilFacts, LayoutFacts, Report, ThreadData};
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 
+use crate::dom::{View, el, html};
 use crate::session::Analyzed;
 use crate::words;
 
 /// The build's facts, the layout, the raw report.
-#[component]
-pub(super) fn Facts(analyzed: Arc<Analyzed>) -> impl IntoView {
+pub(super) fn facts_section(analyzed: &Arc<Analyzed>) -> View {
     let report = &analyzed.report;
-    let facts = facts(report)
-        .into_iter()
-        .map(|(name, value)| view! { <div><dt>{name}</dt><dd>{value}</dd></div> })
-        .collect_view();
-    let members = report.layout.as_ref().map(|layout| {
-        let note = layout.note.clone();
-        let rows = layout
-            .members
-            .iter()
-            .map(|m| view! {
-                <tr><td><code>{m.structure.clone()}</code></td><td><code>{m.member.clone()}</code></td><td class="number">{m.offset}</td></tr>
-            })
-            .collect_view();
-        view! {
-            <details>
-                <summary>"Offsets a frame walker needs ("{layout.members.len()}")"</summary>
-                {note.map(|text| view! { <p>{text}</p> })}
-                <table>
-                    <thead><tr><th scope="col">"Structure"</th><th scope="col">"Member"</th><th scope="col">"Offset"</th></tr></thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </details>
-        }
-    });
+    let fact = |(name, value): (&str, String)| {
+        el("div", "").child(el("dt", "").text(name)).child(el("dd", "").text(&value))
+    };
     let raw = RwSignal::new(false);
-    let json = Arc::clone(&analyzed);
-    view! {
-        <section id="facts" tabindex="-1" aria-labelledby="facts-title">
-            <h2 id="facts-title">"All facts"</h2>
-            <dl class="facts">{facts}</dl>
-            {members}
-            <details on:toggle=move |_| raw.set(true)>
-                <summary>"The report as JSON"</summary>
-                <pre class="raw-json" tabindex="0">{move || raw.get().then(|| pretty(&json.json))}</pre>
-            </details>
-        </section>
-    }
+    let json = Arc::clone(analyzed);
+    html(r#"<section id="facts" tabindex="-1" aria-labelledby="facts-title"><h2 id="facts-title">All facts</h2></section>"#)
+        .child(el("dl", "facts").children(facts(report).into_iter().map(fact)))
+        .child(report.layout.as_ref().map(members))
+        .child(
+            html("<details><summary>The report as JSON</summary></details>")
+                .on("toggle", move |_| raw.set(true))
+                .child(html(r#"<pre class="raw-json" tabindex="0"></pre>"#).live_text(
+                    move || if raw.get() { pretty(&json.json) } else { String::new() },
+                )),
+        )
+}
+
+fn members(layout: &LayoutFacts) -> View {
+    let count = layout.members.len();
+    let rows = layout.members.iter().map(|m| {
+        el("tr", "")
+            .child(el("td", "").child(el("code", "").text(&m.structure)))
+            .child(el("td", "").child(el("code", "").text(&m.member)))
+            .child(el("td", "number").text(&m.offset.to_string()))
+    });
+    let table = html(
+        r#"<table><thead><tr><th scope="col">Structure</th><th scope="col">Member</th><th scope="col">Offset</th></tr></thead></table>"#,
+    );
+    el("details", "")
+        .child(el("summary", "").text(&format!("Offsets a frame walker needs ({count})")))
+        .child(layout.note.as_ref().map(|text| el("p", "").text(text)))
+        .child(table.child(el("tbody", "").children(rows)))
 }
 
 /// The text with line breaks. A number that JavaScript cannot hold, which only

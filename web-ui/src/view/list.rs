@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 
-use crate::session::{Entry, Session, State, relevance};
+use crate::dom::{View, el, group, html};
+use crate::session::{EntryId, MOST_RELEVANT, Session, State, relevance};
 use crate::words;
 use crate::words::verdict::Tone;
 
@@ -10,52 +11,50 @@ use crate::words::verdict::Tone;
 const SHOWN: usize = 12;
 
 /// The list; nothing for a single file.
-#[component]
-pub(super) fn FileList() -> impl IntoView {
-    let session = expect_context::<Session>();
-    let several = move || session.entries.with(|entries| entries.len() > 1);
-    let skipped = move || session.skipped.get();
-    let shares = move |first: bool| {
-        let mut entries = session.entries.get();
-        // The shared list keeps its order; only how it is shown is sorted.
-        entries.sort_by_key(|e| std::cmp::Reverse(relevance(&e.state.get())));
-        let mut entries = entries.into_iter();
-        let head: Vec<Entry> = entries.by_ref().take(SHOWN).collect();
-        if first { head } else { entries.collect() }
+pub(super) fn file_list(session: Session) -> View {
+    let several = Memo::new(move |_| session.entries.with(|entries| entries.len() > 1));
+    let sorted = move || {
+        let ranked: Vec<(u8, EntryId)> = session.entries.with(|entries| {
+            entries.iter().map(|entry| (entry.state.with(relevance), entry.id)).collect()
+        });
+        let mut sorted: Vec<EntryId> = Vec::new();
+        for rank in (0..=MOST_RELEVANT).rev() {
+            sorted.extend(ranked.iter().filter(|(r, _)| *r == rank).map(|(_, id)| id));
+        }
+        sorted
     };
-    view! {
-        <Show when=several>
-            <nav class="files" aria-label="Files">
-                <ul>
-                    <For each=move || shares(true) key=|entry| entry.id let:entry>
-                        <FileButton entry/>
-                    </For>
-                </ul>
-                <Show when=move || !shares(false).is_empty()>
-                    <details>
-                        <summary>{move || shares(false).len()}" more"</summary>
-                        <ul>
-                            <For each=move || shares(false) key=|entry| entry.id let:entry>
-                                <FileButton entry/>
-                            </For>
-                        </ul>
-                    </details>
-                </Show>
-            </nav>
-        </Show>
-        <Show when=move || { skipped() > 0 }>
-            <p class="note">{skipped}" files were passed over: they are no ELF files."</p>
-        </Show>
-    }
+    let list = move |shares: Box<dyn Fn() -> Vec<EntryId>>| {
+        el("ul", "").list(shares, Box::new(move |id| button(session, id)))
+    };
+    let head = move || sorted().into_iter().take(SHOWN).collect();
+    let rest = move || sorted().into_iter().skip(SHOWN).collect::<Vec<EntryId>>();
+    let more = Memo::new(move |_| session.entries.with(|entries| entries.len() > SHOWN));
+    let folded = move || {
+        el("details", "")
+            .child(el("summary", "").live_text(move || format!("{} more", rest().len())))
+            .child(list(Box::new(rest)))
+    };
+    let files = move || {
+        html(r#"<nav class="files" aria-label="Files"></nav>"#)
+            .child(list(Box::new(head)))
+            .slot(move || if more.get() { folded() } else { group() })
+    };
+    group().slot(move || if several.get() { files() } else { group() }).slot(move || match session
+        .skipped
+        .get()
+    {
+        0 => group(),
+        skipped => el("p", "note")
+            .text(&skipped.to_string())
+            .text(" files were passed over: they are no ELF files."),
+    })
 }
 
-#[component]
-fn FileButton(entry: Entry) -> impl IntoView {
-    let session = expect_context::<Session>();
-    let id = entry.id;
-    let state = entry.state.clone();
+fn button(session: Session, id: EntryId) -> View {
+    let Some(entry) = session.find_untracked(id) else { return group() };
     let current = move || session.selected.get() == Some(id);
     let compared = move || session.compared.get() == Some(id);
+    let state = entry.state.clone();
     let look = move || match state.get() {
         State::Done(done) => {
             let verdict = words::verdict::verdict(&done.report);
@@ -71,45 +70,34 @@ fn FileButton(entry: Entry) -> impl IntoView {
         State::Queued => ("neutral", "…", String::new(), "waiting"),
         _ => ("neutral", "…", String::new(), "reading"),
     };
-    let comparable = {
-        let state = entry.state.clone();
-        move || {
-            !current()
-                && matches!(state.get(), State::Done(_))
-                && session.analyzed(session.selected.get()).is_some()
-        }
+    let state = entry.state.clone();
+    let comparable = ArcMemo::new(move |_| {
+        !current()
+            && matches!(state.get(), State::Done(_))
+            && session.analyzed(session.selected.get()).is_some()
+    });
+    let compare = move || {
+        html(r#"<button type="button" class="plain compare">Compare</button>"#)
+            .says("aria-pressed", compared)
+            .on("click", move |_| {
+                session.compared.update(|c| *c = if *c == Some(id) { None } else { Some(id) });
+            })
     };
-    view! {
-        <li class:compared=compared>
-            <button
-                type="button"
-                class="file"
-                aria-current=move || if current() { "true" } else { "false" }
-                on:click=move |_| session.choose(id)
-            >
-                {move || {
+    el("li", "")
+        .class_while("compared", compared)
+        .child(
+            html(r#"<button type="button" class="file"></button>"#)
+                .says("aria-current", current)
+                .on("click", move |_| session.choose(id))
+                .slot(move || {
                     let (tone, glyph, version, word) = look();
-                    view! {
-                        <span class=format!("dot {tone}") aria-hidden="true">{glyph}</span>
-                        <span class="what">{entry.name.clone()}</span>
-                        <span class="quiet">{version}" "{word}</span>
-                    }
-                }}
-            </button>
-            <Show when=comparable>
-                <button
-                    type="button"
-                    class="plain compare"
-                    aria-pressed=move || if compared() { "true" } else { "false" }
-                    on:click=move |_| {
-                        session.compared.update(|c| *c = if *c == Some(id) { None } else { Some(id) });
-                    }
-                >
-                    "Compare"
-                </button>
-            </Show>
-        </li>
-    }
+                    group()
+                        .child(super::dot(tone, glyph))
+                        .child(el("span", "what").text(&entry.name))
+                        .child(el("span", "quiet").text(&version).text(" ").text(word))
+                }),
+        )
+        .slot(move || if comparable.get() { compare() } else { group() })
 }
 
 /// CSS class of a tone.

@@ -7,7 +7,8 @@ use web_sys::ScrollLogicalPosition;
 
 use super::{baselines, code, diagnoses, facts, strategies, take, verdict};
 use crate::browser;
-use crate::session::{Analyzed, Entry};
+use crate::dom::{View, el, html};
+use crate::session::{Analyzed, Entry, Session};
 
 /// Which instruction is looked at: the strategy and the step of its trace.
 #[derive(Clone, Copy)]
@@ -21,73 +22,59 @@ pub(super) struct Spot {
 impl Spot {
     /// Shows an instruction and puts the focus on it.
     pub(super) fn go(self, strategy: usize, step: usize) {
-        self.strategy.set(strategy);
+        self.turn(strategy);
         self.step.set(step);
         // The row exists once the listing of that strategy is rendered.
-        request_animation_frame(move || {
-            browser::go_to(&code::row_id(step), ScrollLogicalPosition::Center);
-        });
+        code::focus(step, ScrollLogicalPosition::Center);
+    }
+
+    /// Shows a strategy's trace, unless it is shown.
+    pub(super) fn turn(self, strategy: usize) {
+        if self.strategy.get_untracked() != strategy {
+            self.strategy.set(strategy);
+        }
     }
 }
 
 /// Everything about one file.
-#[component]
-pub(super) fn ReportView(entry: Entry, analyzed: Arc<Analyzed>) -> impl IntoView {
+pub(super) fn report(session: Session, entry: &Entry, analyzed: &Arc<Analyzed>) -> View {
     let report = &analyzed.report;
     let first = report
         .strategies
         .iter()
         .position(|s| s.trace.iter().any(|step| step.on_path))
         .or_else(|| report.strategies.iter().position(|s| !s.trace.is_empty()));
-    let step = first
-        .and_then(|s| report.strategies.get(s))
-        .and_then(|s| s.trace.iter().rposition(|step| step.on_path))
-        .unwrap_or(0);
+    let step =
+        first.and_then(|s| report.strategies.get(s)).map_or(0, |s| code::last_on_path(&s.trace));
     let spot = Spot { strategy: RwSignal::new(first.unwrap_or(0)), step: RwSignal::new(step) };
-    provide_context(spot);
 
-    let mut sections = vec![("verdict", "Verdict")];
-    let python = !report.strategies.is_empty();
+    let mut contents = el("ol", "");
+    let mut sections = el("div", "sections");
+    let mut add = |id: &'static str, title: &str, section: View| {
+        let button = html(r#"<button type="button"></button>"#)
+            .text(title)
+            .on("click", move |_| browser::go_to(id, ScrollLogicalPosition::Start));
+        contents.push(el("li", "").child(button));
+        sections.push(section);
+    };
+    add("verdict", "Verdict", verdict::verdict(analyzed, &entry.name));
     if !report.baselines.is_empty() {
-        sections.push(("baselines", "Who would fail here"));
+        add("baselines", "Who would fail here", baselines::baselines(analyzed, spot));
     }
-    if python {
-        sections.push(("strategies", "Strategies"));
+    if !report.strategies.is_empty() {
+        add("strategies", "Strategies", strategies::strategies(analyzed, spot));
     }
     if first.is_some() {
-        sections.push(("code", "The code"));
+        add("code", "The code", code::code(analyzed, spot));
     }
     if !report.diagnoses.is_empty() {
-        sections.push(("diagnoses", "Diagnoses"));
+        add("diagnoses", "Diagnoses", diagnoses::diagnoses(analyzed));
     }
-    sections.push(("take", "Take it with you"));
+    add("take", "Take it with you", take::take(session, entry, analyzed));
     if report.image.is_some() {
-        sections.push(("facts", "All facts"));
+        add("facts", "All facts", facts::facts_section(analyzed));
     }
-    let has = |id: &str| sections.iter().any(|(known, _)| *known == id);
-    let (baselines, strategies, code, diagnoses, facts) =
-        (has("baselines"), has("strategies"), has("code"), has("diagnoses"), has("facts"));
-    view! {
-        <div class="report">
-            <nav class="contents" aria-label="Sections">
-                <ol>
-                    {sections
-                        .iter()
-                        .map(|&(id, title)| view! {
-                            <li><button type="button" on:click=move |_| browser::go_to(id, ScrollLogicalPosition::Start)>{title}</button></li>
-                        })
-                        .collect_view()}
-                </ol>
-            </nav>
-            <div class="sections">
-                <verdict::Verdict analyzed=Arc::clone(&analyzed) name=entry.name.clone()/>
-                {baselines.then(|| view! { <baselines::Baselines analyzed=Arc::clone(&analyzed)/> })}
-                {strategies.then(|| view! { <strategies::Strategies analyzed=Arc::clone(&analyzed)/> })}
-                {code.then(|| view! { <code::Code analyzed=Arc::clone(&analyzed)/> })}
-                {diagnoses.then(|| view! { <diagnoses::Diagnoses analyzed=Arc::clone(&analyzed)/> })}
-                <take::Take analyzed=Arc::clone(&analyzed) entry/>
-                {facts.then(|| view! { <facts::Facts analyzed/> })}
-            </div>
-        </div>
-    }
+    el("div", "report")
+        .child(html(r#"<nav class="contents" aria-label="Sections"></nav>"#).child(contents))
+        .child(sections)
 }

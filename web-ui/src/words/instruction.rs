@@ -29,7 +29,8 @@ pub(crate) fn parts(text: &str) -> Vec<(Part, &str)> {
     let mut rest = text;
     let mut first = true;
     while let Some(letter) = rest.chars().next() {
-        let word = |c: char| c.is_alphanumeric() || "_@.&".contains(c);
+        // What is not ASCII is part of a symbol's name.
+        let word = |c: char| c.is_ascii_alphanumeric() || !c.is_ascii() || "_@.&".contains(c);
         let inside = word(letter);
         let end = rest.find(|c| word(c) != inside).unwrap_or(rest.len());
         let (token, after) = rest.split_at(end);

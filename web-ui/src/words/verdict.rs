@@ -133,8 +133,12 @@ fn resolved(report: &Report, route: &Route) -> Parts {
     (tone, "Resolved", headline, support)
 }
 
-/// The text with its first letter in upper case.
+/// The text with its first letter in upper case; the page's words begin with
+/// letters of ASCII.
 pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    let mut text = text.to_owned();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
 }

@@ -1,88 +1,71 @@
 //! The chosen step in words: what it does, what it changed, and the way its
 //! value took.
 
-use std::sync::Arc;
-
+use analyzer_core::report::Step;
 use leptos::prelude::*;
 
-use super::Pointing;
+use super::Trace;
 use super::row::instruction_parts;
+use crate::dom::{View, el, group, html};
 use crate::lineage;
-use crate::listing::Row;
-use crate::session::Analyzed;
-use crate::view::report::Spot;
 use crate::view::verdict::code_words;
 use crate::words::verdict::capital;
 use crate::words::{instruction, value};
 
 /// The panel beside the listing.
-#[component]
-pub(super) fn Inspector(
-    analyzed: Arc<Analyzed>,
-    strategy: usize,
-    rows: Arc<Vec<Row>>,
-) -> impl IntoView {
-    let pointing = expect_context::<Pointing>();
-    let spot = expect_context::<Spot>();
-    let body = move || {
-        let index = pointing.hovered.get().unwrap_or_else(|| pointing.step.get());
-        let trace = &analyzed.report.strategies[strategy].trace;
-        let step = trace.get(index)?;
-        let offset = rows.get(index).map_or(0, |row| row.offset);
-        let function = step.function.clone().unwrap_or_else(|| "unnamed code".to_owned());
-        let way: Vec<usize> = lineage::ancestry(trace, index);
-        let changed = step
-            .effects
-            .iter()
-            .map(|effect| {
-                let base = value::base(&effect.value);
-                view! {
-                    <li>
-                        <code>{effect.place.clone()}</code>" = "
-                        <code class=format!("holds {}", base.class())>{effect.value.clone()}</code>
-                        <span class="quiet">{base.words()}</span>
-                    </li>
-                }
-            })
-            .collect_view();
-        let history = (way.len() > 1).then(|| {
-            let items = way
-                .iter()
-                .filter_map(|&at| trace.get(at).map(|step| (at, step)))
-                .map(|(at, origin)| {
-                    let held = origin
-                        .effects
-                        .iter()
-                        .find(|e| value::base(&e.value) != value::Base::Unknown)
-                        .map(|e| format!("{} = {}", e.place, e.value));
-                    view! {
-                        <li class:here=at == index>
-                            <button type="button" on:click=move |_| spot.go(strategy, at)>
-                                <code class="ins">{instruction_parts(&origin.text)}</code>
-                                {held.map(|held| view! { <span class="held">{held}</span> })}
-                            </button>
-                        </li>
-                    }
-                })
-                .collect_view();
-            view! { <h3>"Where it came from"</h3><ol class="history">{items}</ol> }
-        });
-        let failing = analyzed
-            .report
-            .baselines
-            .iter()
-            .filter(|b| b.at == Some(step.address))
-            .filter_map(|b| b.detail.clone())
-            .map(|text| view! { <p class="flagged">{code_words(&text)}</p> })
-            .collect_view();
-        Some(view! {
-            <p class="where"><code>{function}</code>" "<span class="quiet">{format!("+{offset:#x} · {}", step.address)}</span></p>
-            <p class="big"><code class="ins">{instruction_parts(&step.text)}</code></p>
-            {instruction::meaning(&step.text).map(|text| view! { <p>{capital(text)}"."</p> })}
-            {failing}
-            {(!step.effects.is_empty()).then(|| view! { <h3>"What changed"</h3><ul class="changed">{changed}</ul> })}
-            {history}
-        })
-    };
-    view! { <aside class="inspector" aria-label="The chosen instruction">{body}</aside> }
+pub(super) fn inspector(trace: Trace) -> View {
+    html(r#"<aside class="inspector" aria-label="The chosen instruction"></aside>"#)
+        .slot(move || inspected(&trace, trace.shown.get()))
+}
+
+fn inspected(trace: &Trace, index: usize) -> View {
+    let Some(step) = trace.steps().get(index) else { return group() };
+    let offset = trace.rows.get(index).map_or(0, |row| row.offset);
+    let function = step.function.as_deref().unwrap_or("unnamed code");
+    let mut panel = group()
+        .child(
+            el("p", "where")
+                .child(el("code", "").text(function))
+                .text(" ")
+                .child(el("span", "quiet").text(&format!("+{offset:#x} · {}", step.address))),
+        )
+        .child(el("p", "big").child(el("code", "ins").child(instruction_parts(&step.text))));
+    if let Some(text) = instruction::meaning(&step.text) {
+        panel.push(el("p", "").text(&capital(text)).text("."));
+    }
+    for baseline in &trace.analyzed.report.baselines {
+        if let Some(text) = baseline.detail.as_ref().filter(|_| baseline.at == Some(step.address)) {
+            panel.push(el("p", "flagged").child(code_words(text)));
+        }
+    }
+    if !step.effects.is_empty() {
+        panel.push(el("h3", "").text("What changed"));
+        panel.push(el("ul", "changed").children(step.effects.iter().map(|effect| {
+            let base = value::base(&effect.value);
+            el("li", "")
+                .child(el("code", "").text(&effect.place))
+                .text(" = ")
+                .child(el("code", "holds").class(base.class()).text(&effect.value))
+                .child(el("span", "quiet").text(base.words()))
+        })));
+    }
+    let way = lineage::ancestry(trace.steps(), index);
+    if way.len() > 1 {
+        panel.push(el("h3", "").text("Where it came from"));
+        panel.push(el("ol", "history").children(way.into_iter().filter_map(|at| {
+            let class = if at == index { "here" } else { "" };
+            Some(el("li", class).child(origin(trace, at, trace.steps().get(at)?)))
+        })));
+    }
+    panel
+}
+
+/// A step that the value came by.
+fn origin(trace: &Trace, at: usize, step: &Step) -> View {
+    let held = step.effects.iter().find(|e| value::base(&e.value) != value::Base::Unknown);
+    let (spot, strategy) = (trace.spot, trace.strategy);
+    html(r#"<button type="button"></button>"#)
+        .child(el("code", "ins").child(instruction_parts(&step.text)))
+        .child(held.map(|e| el("span", "held").text(&e.place).text(" = ").text(&e.value)))
+        .on("click", move |_| spot.go(strategy, at))
 }
