@@ -20,7 +20,7 @@ pub(crate) fn sort_by_key<T: Clone>(items: &mut Vec<T>, key: impl Fn(&T) -> (u64
 }
 
 /// Sorts, and says whether that changed anything.
-fn sort_keys(keys: &mut [(u64, u64, u32)]) -> bool {
+pub(crate) fn sort_keys(keys: &mut [(u64, u64, u32)]) -> bool {
     let is_sorted = keys.is_sorted();
     if !is_sorted {
         keys.sort_unstable();

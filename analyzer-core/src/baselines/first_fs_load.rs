@@ -30,14 +30,14 @@ const REACH: u64 = 4096;
 
 pub(super) fn find(image: &Image<'_>) -> Result<Answer<i64>, Failure> {
     let stub = Stub::read(image, ATTACHED_GETTER, WINDOW)?;
-    let reader = Reader::new(stub.code, stub.address);
+    let mut reader = Reader::new(stub.code, stub.address);
     let mut registers = Registers::new();
     let mut at = stub.address;
     let mut rejected = None;
     let mut call = None;
     while let Ok(instruction) = reader.decode(at) {
-        registers.step(&instruction);
-        if let Some(target) = thread_word_target(&instruction) {
+        registers.step(instruction);
+        if let Some(target) = thread_word_target(instruction) {
             let value = registers.get(target).0;
             if let Value::ThreadWord { offset } = value {
                 // The decoder keeps the low 32 bits, with their sign.

@@ -28,7 +28,7 @@ struct Skipped {
 
 pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAddr>, Failure> {
     let search = KeySearch::new(image, has_runtime)?;
-    let reader = Reader::new(search.stub.code, search.stub.address);
+    let mut reader = Reader::new(search.stub.code, search.stub.address);
     let mut at = search.stub.address;
     let mut skipped = None;
     loop {
@@ -38,10 +38,10 @@ pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAd
         };
         match instruction.kind() {
             Kind::Call | Kind::Jmp => return Err(no_answer(at, skipped.as_ref())),
-            Kind::Mov | Kind::Lea if writes_argument(&instruction) => {
-                match value(&instruction, search.runtime) {
+            Kind::Mov | Kind::Lea if writes_argument(instruction) => {
+                match value(instruction, search.runtime) {
                     Some(value) => return search.accept(Answer { value, at: Some(at) }),
-                    None => skipped = skipped.or(Some(skip(at, &instruction))),
+                    None => skipped = skipped.or(Some(skip(at, instruction))),
                 }
             }
             _ => {}

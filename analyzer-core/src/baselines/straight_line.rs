@@ -27,7 +27,7 @@ const RDI: Register = Register { file: File::Gpr64, number: 7 };
 
 pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAddr>, Failure> {
     let search = KeySearch::new(image, has_runtime)?;
-    let reader = Reader::new(search.stub.code, search.stub.address);
+    let mut reader = Reader::new(search.stub.code, search.stub.address);
     let mut registers = Registers::new();
     let mut at = search.stub.address;
     loop {
@@ -38,7 +38,7 @@ pub(super) fn find(image: &Image<'_>, has_runtime: bool) -> Result<Answer<VirtAd
         if matches!(instruction.kind(), Kind::Call | Kind::Jmp) {
             break;
         }
-        registers.step(&instruction);
+        registers.step(instruction);
         at = instruction.next();
     }
     let (value, written) = registers.get(RDI);

@@ -21,12 +21,14 @@ use decode::Instruction;
 pub(crate) struct Reader<'a> {
     code: &'a [u8],
     address: VirtAddr,
+    /// The one decoded last; copying it would cost as much as decoding.
+    instruction: Instruction,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of `code`, which lies at link-time address `address`.
     pub(crate) fn new(code: &'a [u8], address: VirtAddr) -> Self {
-        Self { code, address }
+        Self { code, address, instruction: Instruction::new() }
     }
 
     /// Link-time address of the code's first byte.
@@ -35,25 +37,26 @@ impl<'a> Reader<'a> {
     }
 
     /// The instruction at `at`.
-    pub(crate) fn decode(&self, at: VirtAddr) -> Result<Instruction, LiftError> {
+    pub(crate) fn decode(&mut self, at: VirtAddr) -> Result<&Instruction, LiftError> {
         let bytes = at
             .distance_from(self.address)
             .and_then(|distance| usize::try_from(distance).ok())
             .and_then(|offset| self.code.get(offset..))
             .ok_or(LiftError::Truncated)?;
-        decode::decode(bytes, at)
+        self.instruction.decode(bytes, at)?;
+        Ok(&self.instruction)
     }
 
     /// Lifts the instruction at `out.address` into `out`, which is empty but
     /// for that.
-    pub(super) fn lift(&self, out: &mut Lifted) -> Result<(), LiftError> {
+    pub(super) fn lift(&mut self, out: &mut Lifted) -> Result<(), LiftError> {
         let instruction = self.decode(out.address)?;
         out.len = instruction.len;
-        let handled = flow::lift(&instruction, out)
-            || data::lift(&instruction, out)
-            || arithmetic::lift(&instruction, out);
+        let handled = flow::lift(instruction, out)
+            || data::lift(instruction, out)
+            || arithmetic::lift(instruction, out);
         if !handled {
-            fallback::lift(&instruction, out);
+            fallback::lift(instruction, out);
         }
         Ok(())
     }

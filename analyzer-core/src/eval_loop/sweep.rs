@@ -97,7 +97,7 @@ impl Sweep<'_, '_> {
 
     /// On x86-64 one instruction names an address.
     fn glance_at(&mut self, mut at: VirtAddr, end: VirtAddr, code: &[u8]) {
-        let reader = x86_64::Reader::new(code, at);
+        let mut reader = x86_64::Reader::new(code, at);
         let is_fixed = self.image.is_fixed();
         while at < end {
             let seen = reader.glance(at).unwrap_or(Glance { len: 1, ..Glance::default() });

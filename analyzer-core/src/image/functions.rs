@@ -10,7 +10,7 @@ use super::{
     symbol::{Binding, Symbol, SymbolKind, SymbolTable, is_definition, kind},
 };
 use crate::addr::VirtAddr;
-use crate::ordered::sort_by_key;
+use crate::ordered::sort_keys;
 
 /// Look-ups that read the table through before an index of it is built:
 /// a report names a handful of functions, and the index of a large library
@@ -24,8 +24,8 @@ const NEIGHBOURS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     passes: Cell<u32>,
-    /// Address and index in the table, in order of address.
-    index: OnceCell<Vec<(u64, u32)>>,
+    /// Address, 0, and index in the table, in order of address.
+    index: OnceCell<Vec<(u64, u64, u32)>>,
 }
 
 impl Functions {
@@ -35,16 +35,16 @@ impl Functions {
             return best(address, functions(table), table);
         }
         let starts = self.index.get_or_init(|| {
-            let mut starts: Vec<(u64, u32)> =
-                functions(table).map(|(index, entry)| (entry.st_value.get(LE), index)).collect();
-            sort_by_key(&mut starts, |start| (start.0, 0));
+            let mut starts: Vec<(u64, u64, u32)> =
+                functions(table).map(|(index, entry)| (entry.st_value.get(LE), 0, index)).collect();
+            sort_keys(&mut starts);
             starts
         });
         let after = starts.partition_point(|start| start.0 <= address.0);
         let near = starts.get(..after)?.iter().rev().take(NEIGHBOURS);
         best(
             address,
-            near.filter_map(|&(_, index)| Some((index, table.entries.get(index as usize)?))),
+            near.filter_map(|&(_, _, index)| Some((index, table.entries.get(index as usize)?))),
             table,
         )
     }

@@ -131,7 +131,7 @@ impl<'d> Information<'d> {
                 let found = unit.children(&root).find(|entry| {
                     entry.tag == DW_TAG_structure_type
                         && !entry.is_declaration
-                        && entry.name == Some(RUNTIME.as_bytes())
+                        && unit.name(entry) == Some(RUNTIME.as_bytes())
                 });
                 if let Some(entry) = found {
                     return Some(Structure { unit, entry });
@@ -163,10 +163,9 @@ impl<'d> Structure<'d> {
 
     /// Offset of a member, and where its type's entry is.
     fn member(&self, structure: &Entry<'d>, name: &str) -> Option<(u64, Option<u64>)> {
-        let member = self
-            .unit
-            .children(structure)
-            .find(|entry| entry.tag == DW_TAG_member && entry.name == Some(name.as_bytes()))?;
+        let member = self.unit.children(structure).find(|entry| {
+            entry.tag == DW_TAG_member && self.unit.name(entry) == Some(name.as_bytes())
+        })?;
         Some((member.location.unwrap_or(Some(0))?, member.type_at))
     }
 

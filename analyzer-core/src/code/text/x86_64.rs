@@ -12,7 +12,7 @@ use crate::addr::VirtAddr;
 use crate::code::ir::Reg;
 use crate::code::reg_name;
 use crate::code::x86_64::decode::{
-    self, Base, FS, File, Instruction, Kind, MOST_OPERANDS, Memory, Operand, Register,
+    Base, FS, File, Instruction, Kind, MOST_OPERANDS, Memory, Operand, Register,
 };
 use crate::report::Arch;
 
@@ -22,9 +22,10 @@ const SEGMENTS: [&str; 6] = ["es", "cs", "ss", "ds", "fs", "gs"];
 const DS: u8 = 3;
 
 pub(super) fn format(bytes: &[u8], address: VirtAddr, names: &dyn Names) -> String {
-    let Ok(instruction) = decode::decode(bytes, address) else {
+    let mut instruction = Instruction::new();
+    if instruction.decode(bytes, address).is_err() {
         return BAD.into();
-    };
+    }
     let mut text = Text { text: String::new(), instruction: &instruction, names };
     text.instruction();
     text.text

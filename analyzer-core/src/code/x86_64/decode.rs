@@ -16,14 +16,13 @@ pub(crate) use operand::{Base, FS, File, GS, Memory, Operand, Register};
 use crate::addr::VirtAddr;
 use crate::code::MAX_INSTRUCTION_LEN;
 use crate::code::ir::LiftError;
-use forms::{ANY, Form, Map, Vex};
+use forms::{ANY, Form, Map, Tail, Vex};
 use operand::{Class, Size, Spec};
 
 /// Operands of an instruction, at most.
 pub(crate) const MOST_OPERANDS: usize = forms::MOST_OPERANDS + 1;
 
 /// One instruction.
-#[derive(Clone)]
 pub(crate) struct Instruction {
     pub(crate) address: VirtAddr,
     /// Length in bytes.
@@ -42,7 +41,7 @@ pub(crate) struct Instruction {
 }
 
 /// Prefixes, and the same bits of VEX and EVEX.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Prefixes {
     operand_16: bool,
     address_32: bool,
@@ -72,6 +71,21 @@ enum Encoding {
 }
 
 impl Prefixes {
+    const NONE: Self = Self {
+        operand_16: false,
+        address_32: false,
+        lock: false,
+        repeat: 0,
+        segment: None,
+        rex: 0,
+        has_rex: false,
+        source: 0,
+        length: 0,
+        mask: 0,
+        high: (0, 0),
+        zeroing: false,
+    };
+
     const fn bit(self, number: u8) -> bool {
         self.rex >> number & 1 == 1
     }
@@ -117,11 +131,21 @@ impl Bytes<'_> {
 
     /// The next `count` bytes, at most 8, as a number.
     fn number(&mut self, count: u8) -> Result<u64, LiftError> {
-        let mut number = 0;
-        for at in 0..u32::from(count) {
-            number |= u64::from(self.next()?).wrapping_shl(at.wrapping_mul(8));
+        let end = self.at.wrapping_add(count.into());
+        if end > MAX_INSTRUCTION_LEN {
+            // Truncated comes first, as for single bytes.
+            return match self.bytes.get(..MAX_INSTRUCTION_LEN) {
+                Some(_) => Err(LiftError::Undecodable),
+                None => Err(LiftError::Truncated),
+            };
         }
-        Ok(number)
+        let part = self.bytes.get(self.at..end).ok_or(LiftError::Truncated)?;
+        self.at = end;
+        Ok(match *part {
+            [byte] => byte.into(),
+            [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+            _ => part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+        })
     }
 }
 
@@ -135,51 +159,56 @@ const fn sign_extended(number: u64, bytes: u8) -> u64 {
     }
 }
 
-/// Decodes the instruction at the start of `bytes`, which lies at link-time
-/// address `address`.
-///
-/// # Errors
-/// The bytes end within the instruction, or are none.
-pub(crate) fn decode(bytes: &[u8], address: VirtAddr) -> Result<Instruction, LiftError> {
-    let mut bytes = Bytes { bytes, at: 0 };
-    let mut instruction = Instruction {
-        address,
-        len: 0,
-        form: None,
-        prefixes: Prefixes::default(),
-        encoding: Encoding::Legacy,
-        map: 1,
-        opcode: 0,
-        modrm: 0,
-        memory: Memory {
-            segment: None,
-            base: Base::None,
-            index: None,
-            displacement: 0,
-            displacement_bytes: 0,
-            is_32_bit: false,
-        },
-        immediate: 0,
-    };
-    instruction.opcode(&mut bytes)?;
-    if instruction.encoding == Encoding::Legacy {
-        instruction.legacy(&mut bytes)?;
-    } else {
-        instruction.vector(&mut bytes)?;
-    }
-    instruction.len = bytes.at as u8;
-    let next = instruction.next().0;
-    let memory = &mut instruction.memory;
-    if memory.base == Base::Rip {
-        memory.displacement = memory.displacement.wrapping_add(next);
-    }
-    if memory.is_32_bit && memory.index.is_none() && !matches!(memory.base, Base::Register(_)) {
-        memory.displacement &= 0xffff_ffff;
-    }
-    Ok(instruction)
-}
-
 impl Instruction {
+    /// None yet, to be decoded into.
+    pub(crate) const fn new() -> Self {
+        Self {
+            address: VirtAddr(0),
+            len: 0,
+            form: None,
+            prefixes: Prefixes::NONE,
+            encoding: Encoding::Legacy,
+            map: 1,
+            opcode: 0,
+            modrm: 0,
+            memory: Memory {
+                segment: None,
+                base: Base::None,
+                index: None,
+                displacement: 0,
+                displacement_bytes: 0,
+                is_32_bit: false,
+            },
+            immediate: 0,
+        }
+    }
+
+    /// Becomes the instruction at the start of `bytes`, which lies at
+    /// link-time address `address`.
+    ///
+    /// # Errors
+    /// The bytes end within the instruction, or are none.
+    pub(crate) fn decode(&mut self, bytes: &[u8], address: VirtAddr) -> Result<(), LiftError> {
+        *self = Self { address, ..const { Self::new() } };
+        let mut bytes = Bytes { bytes, at: 0 };
+        self.opcode(&mut bytes)?;
+        if self.encoding == Encoding::Legacy {
+            self.legacy(&mut bytes)?;
+        } else {
+            self.vector(&mut bytes)?;
+        }
+        self.len = bytes.at as u8;
+        let next = self.next().0;
+        let memory = &mut self.memory;
+        if memory.base == Base::Rip {
+            memory.displacement = memory.displacement.wrapping_add(next);
+        }
+        if memory.is_32_bit && memory.index.is_none() && !matches!(memory.base, Base::Register(_)) {
+            memory.displacement &= 0xffff_ffff;
+        }
+        Ok(())
+    }
+
     /// Reads prefixes and the opcode.
     fn opcode(&mut self, bytes: &mut Bytes<'_>) -> Result<(), LiftError> {
         loop {
@@ -408,28 +437,24 @@ impl Instruction {
         Ok(())
     }
 
-    /// Reads what stands behind `ModRM`, by the form's operands.
+    /// Reads what stands behind `ModRM` and its displacement.
     fn immediates(&mut self, form: &Form, bytes: &mut Bytes<'_>) -> Result<(), LiftError> {
-        let mut shift = 0u32;
-        for spec in form.operands() {
-            let count = match spec.class {
-                // No immediate but one of `mov` is longer than 4 bytes.
-                Class::I if matches!(spec.size, Size::V) => self.bytes_of(spec.size) as u8,
-                Class::I => self.bytes_of(spec.size).min(4) as u8,
-                Class::Is | Class::Second | Class::L => 1,
-                Class::J => self.bytes_of(spec.size) as u8,
-                Class::O => {
-                    let count = if self.prefixes.address_32 { 4 } else { 8 };
-                    self.memory.displacement = bytes.number(count)?;
-                    self.memory.displacement_bytes = count;
-                    self.memory.segment = self.prefixes.segment;
-                    continue;
-                }
-                _ => continue,
-            };
-            self.immediate |= bytes.number(count)?.wrapping_shl(shift);
-            shift = shift.wrapping_add(u32::from(count).wrapping_mul(8));
-        }
+        let count = match form.tail {
+            Tail::Bytes(0) => return Ok(()),
+            Tail::Bytes(count) => count,
+            // A word is 4 bytes where it is extended to 8.
+            Tail::Word if self.prefixes.size() == 16 => 2,
+            Tail::Word => 4,
+            Tail::Wide => self.prefixes.size() / 8,
+            Tail::Address => {
+                let count = if self.prefixes.address_32 { 4 } else { 8 };
+                self.memory.displacement = bytes.number(count)?;
+                self.memory.displacement_bytes = count;
+                self.memory.segment = self.prefixes.segment;
+                return Ok(());
+            }
+        };
+        self.immediate = bytes.number(count)?;
         Ok(())
     }
 
@@ -514,7 +539,7 @@ impl Instruction {
     /// Whether an operand is a general register that no bits of the encoding
     /// name.
     pub(crate) fn is_implied(&self, number: usize) -> bool {
-        let spec = self.form.and_then(|form| form.operands().nth(number));
+        let spec = self.form.and_then(|form| form.operand(number));
         spec.is_some_and(|spec| matches!(spec.class, Class::Fixed(_)))
     }
 
@@ -554,7 +579,7 @@ impl Instruction {
 
     /// Bits of the immediate `operand` that are printed: those of the operand.
     pub(crate) fn printed(&self, number: usize, value: u64) -> u64 {
-        let Some(spec) = self.form.and_then(|form| form.operands().nth(number)) else {
+        let Some(spec) = self.form.and_then(|form| form.operand(number)) else {
             return value;
         };
         let bytes = match spec.class {
@@ -573,7 +598,10 @@ impl Instruction {
 
     /// The immediate, if the second operand is one of 4 bytes or more.
     pub(crate) fn wide_immediate(&self) -> Option<u64> {
-        let spec = self.form?.operands().nth(1)?;
+        if let Tail::Bytes(_) = self.form?.tail {
+            return None;
+        }
+        let spec = self.form?.operand(1)?;
         let is_wide = spec.class == Class::I && self.bytes_of(spec.size) >= 4;
         is_wide.then(|| self.plain_immediate(spec.size))
     }
@@ -583,7 +611,7 @@ impl Instruction {
         let Some(form) = self.form else { return Operand::None };
         let mut number = number;
         if self.encoding == Encoding::Vex && form.vex == Vex::OneMore {
-            let first = form.operands().next();
+            let first = form.operand(0);
             // Shifts by an immediate write the register that VEX adds.
             let added = match first.map(|spec| spec.class) {
                 Some(Class::U) => 0,
@@ -598,7 +626,7 @@ impl Instruction {
             }
             number -= usize::from(number > added);
         }
-        form.operands().nth(number).map_or(Operand::None, |spec| self.resolve(spec))
+        form.operand(number).map_or(Operand::None, |spec| self.resolve(spec))
     }
 
     fn vector_bytes(&self) -> u16 {

@@ -43,6 +43,7 @@ pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) {
                     out.ops.push(Op::ClobberAllMemory);
                 }
             }
+            Operand::None => break,
             _ if number >= count => {}
             Operand::Register(register) => {
                 if let Some(part) = Part::of(register) {
@@ -53,7 +54,7 @@ pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) {
                 let known = size <= LARGEST_VECTOR && !has_bit_offset(instruction);
                 clobber_memory(address(&memory).filter(|_| known), size, out);
             }
-            Operand::None | Operand::Immediate(_) | Operand::Target(_) => {}
+            Operand::Immediate(_) | Operand::Target(_) => {}
         }
     }
     if is_string && instruction.is_repeated() {

@@ -28,7 +28,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// As [`lift`](crate::code::lift).
-    pub(crate) fn glance(&self, at: VirtAddr) -> Result<Glance, LiftError> {
+    pub(crate) fn glance(&mut self, at: VirtAddr) -> Result<Glance, LiftError> {
         let instruction = self.decode(at)?;
         let mut seen = Glance { len: instruction.len, ..Glance::default() };
         let target = || match instruction.operand(0) {

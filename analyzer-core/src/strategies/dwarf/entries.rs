@@ -97,7 +97,7 @@ const MOST_ABBREVIATIONS: u64 = 1 << 16;
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'d> {
     pub(super) tag: DwTag,
-    pub(super) name: Option<&'d [u8]>,
+    name: Value<'d>,
     pub(super) is_declaration: bool,
     /// Where the entry of its type is, in the section, if that is a number
     /// within the unit.
@@ -111,9 +111,14 @@ pub(super) struct Entry<'d> {
 }
 
 /// What an attribute holds.
+#[derive(Clone, Copy)]
 enum Value<'d> {
     Number(u64),
     String(&'d [u8]),
+    /// An offset in `.debug_str`.
+    StringAt(u64),
+    /// An offset in `.debug_line_str`.
+    LineStringAt(u64),
     /// An offset from the unit's start.
     Reference(u64),
     /// The number of a string.
@@ -216,7 +221,7 @@ impl<'d> Unit<'d> {
         let abbreviation = (*self.abbreviations.get(usize::try_from(number).ok()?)?)?;
         let mut entry = Entry {
             tag: abbreviation.tag,
-            name: None,
+            name: Value::Other,
             is_declaration: false,
             type_at: None,
             location: None,
@@ -225,8 +230,7 @@ impl<'d> Unit<'d> {
             next: 0,
         };
         self.attributes(abbreviation, &mut cursor, |name, value| match (name, value) {
-            (dw::DW_AT_name, Value::String(name)) => entry.name = Some(name),
-            (dw::DW_AT_name, Value::StringNumber(number)) => entry.name = self.string(number),
+            (dw::DW_AT_name, name) => entry.name = name,
             (dw::DW_AT_declaration, _) => entry.is_declaration = true,
             (dw::DW_AT_type, Value::Reference(offset)) => {
                 entry.type_at = self.start.checked_add(offset);
@@ -327,8 +331,8 @@ impl<'d> Unit<'d> {
             dw::DW_FORM_ref8 => Value::Reference(cursor.number(8)?),
             dw::DW_FORM_ref_udata => Value::Reference(cursor.leb128()?),
             dw::DW_FORM_string => Value::String(cursor.string()?),
-            dw::DW_FORM_strp => self.string_at(self.sections.strings, cursor)?,
-            dw::DW_FORM_line_strp => self.string_at(self.sections.line_strings, cursor)?,
+            dw::DW_FORM_strp => Value::StringAt(cursor.number(self.offset_bytes)?),
+            dw::DW_FORM_line_strp => Value::LineStringAt(cursor.number(self.offset_bytes)?),
             dw::DW_FORM_strx | dw::DW_FORM_GNU_str_index => Value::StringNumber(cursor.leb128()?),
             dw::DW_FORM_strx1 => Value::StringNumber(cursor.number(1)?),
             dw::DW_FORM_strx2 => Value::StringNumber(cursor.number(2)?),
@@ -374,12 +378,16 @@ impl<'d> Unit<'d> {
         cursor.skip(bytes)
     }
 
-    /// A string at an offset that `cursor` holds; one that is not there is
-    /// told from none, so that reading goes on.
-    fn string_at(&self, section: &'d [u8], cursor: &mut Cursor<'d>) -> Option<Value<'d>> {
-        let at = cursor.number(self.offset_bytes)?;
-        let string = Cursor::new(section, at).and_then(|mut cursor| cursor.string());
-        Some(string.map_or(Value::Other, Value::String))
+    /// The entry's name.
+    pub(super) fn name(&self, entry: &Entry<'d>) -> Option<&'d [u8]> {
+        let (section, at) = match entry.name {
+            Value::String(name) => return Some(name),
+            Value::StringAt(at) => (self.sections.strings, at),
+            Value::LineStringAt(at) => (self.sections.line_strings, at),
+            Value::StringNumber(number) => return self.string(number),
+            Value::Number(_) | Value::Reference(_) | Value::Other => return None,
+        };
+        Cursor::new(section, at)?.string()
     }
 
     /// A string by its number.

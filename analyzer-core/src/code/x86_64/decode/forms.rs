@@ -55,6 +55,31 @@ pub(super) struct When {
 /// In a field of [`When`]: not looked at.
 pub(super) const ANY: u8 = 0xff;
 
+/// Immediates, and addresses that follow the opcode.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// So many bytes.
+    Bytes(u8),
+    /// 2 bytes with an operand-size prefix, else 4.
+    Word,
+    /// 2, 4 or 8 bytes: the operand size.
+    Wide,
+    /// The address of memory.
+    Address,
+}
+
+impl Tail {
+    /// The tail of a form that has both; of forms with two immediates there
+    /// is `enter`.
+    const fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Bytes(first), Self::Bytes(second)) => Self::Bytes(first + second),
+            (Self::Bytes(0), tail) | (tail, Self::Bytes(0)) => tail,
+            _ => panic!("a line of opcodes.txt has too many immediates"),
+        }
+    }
+}
+
 /// Operands of an instruction, at most; one more where VEX adds a source.
 pub(super) const MOST_OPERANDS: usize = 4;
 
@@ -68,6 +93,8 @@ pub(super) struct Form {
     /// and the like.
     pub(super) clobbers: u8,
     pub(super) has_modrm: bool,
+    /// What stands behind `ModRM` and its displacement.
+    pub(super) tail: Tail,
     /// Where the name starts in [`NAMES`].
     name: u16,
     /// Numbers of [`operand::SPECS`].
@@ -80,6 +107,11 @@ impl Form {
         let rest = NAMES.get(usize::from(self.name)..).unwrap_or_default();
         let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
         rest.get(..end).and_then(|name| core::str::from_utf8(name).ok()).unwrap_or_default()
+    }
+
+    /// Operand number `number`, the source that VEX adds not counted.
+    pub(super) fn operand(&self, number: usize) -> Option<Spec> {
+        operand::spec(*self.operands.get(number)?)
     }
 
     /// The operands, without the source that VEX adds.
@@ -266,6 +298,7 @@ const fn build() -> Built {
         kind: Kind::Other,
         clobbers: 0,
         has_modrm: false,
+        tail: Tail::Bytes(0),
         name: 0,
         operands: [0; MOST_OPERANDS],
     };
@@ -310,6 +343,7 @@ const fn build() -> Built {
                     form.when.in_register = spec.side();
                 }
                 form.has_modrm = form.has_modrm || spec.uses_modrm();
+                form.tail = form.tail.and(spec.tail());
                 at += 1;
             }
             built.forms[count] = form;

@@ -1,6 +1,6 @@
 //! Operands: how a form names them, and what they are in an instruction.
 
-use super::forms::ANY;
+use super::forms::{ANY, Tail};
 use crate::addr::VirtAddr;
 
 /// Where an operand is encoded, by the letters of the Intel SDM, volume 2,
@@ -118,6 +118,18 @@ impl Spec {
             Class::R | Class::U | Class::Ux | Class::N | Class::Km => 1,
             Class::M | Class::Mi => 0,
             _ => ANY,
+        }
+    }
+
+    /// What the operand adds behind `ModRM` and its displacement.
+    pub(super) const fn tail(self) -> Tail {
+        match (self.class, self.size) {
+            (Class::I, Size::V) => Tail::Wide,
+            (Class::I | Class::J, Size::Bytes(bytes)) => Tail::Bytes(bytes as u8),
+            (Class::I | Class::J, _) => Tail::Word,
+            (Class::Is | Class::Second | Class::L, _) => Tail::Bytes(1),
+            (Class::O, _) => Tail::Address,
+            _ => Tail::Bytes(0),
         }
     }
 
