@@ -9,6 +9,9 @@ use crate::shell;
 /// The modules of `analyzer-core`, each of which may use those before it and
 /// none of those after it. `lib.rs` stands after all of them.
 const STAGES: &[&str] = &[
+    // What needs nothing of the others.
+    "ordered",
+    "search",
     // The vocabulary of the report.
     "addr",
     "report",
