@@ -186,7 +186,8 @@ impl Case {
         text.split(' ').next().unwrap_or_default().to_owned()
     }
 
-    /// Compares everything; `maps` are those whose instructions have names.
+    /// Compares everything; `has_every_name` where the table is meant to name
+    /// every instruction.
     fn check(&self, has_every_name: bool) {
         let Self { bytes, iced, iced_text, ours, our_text } = self;
         let start = &bytes[..bytes.len().min(iced.len().max(1))];
