@@ -40,6 +40,7 @@ use alloc::{
 pub mod addr;
 pub mod baselines;
 pub mod bundle;
+mod bytes;
 pub mod code;
 pub mod container;
 pub mod dataflow;

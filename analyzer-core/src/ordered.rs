@@ -110,6 +110,7 @@ impl<K: Ord, V> Map<K, V> {
                 at
             }
         };
+        // It was found or has just been added.
         &mut self.entries[at].1
     }
 

@@ -20,7 +20,8 @@ const STEPS: &[Step] = &[
     Step { name: "page and npm package in Node and Chromium", run: page_whole },
 ];
 
-/// Runs the steps, or those whose name contains one of the arguments; with `--matrix` samples the Pythons of other suites instead.
+/// Runs the steps, or those whose name contains one of the arguments; with
+/// `--matrix` samples the Pythons of other suites instead.
 ///
 /// # Errors
 /// A step failed, or no step has such a name.

@@ -10,6 +10,7 @@ use crate::shell;
 /// none of those after it. `lib.rs` stands after all of them.
 const STAGES: &[&str] = &[
     // What needs nothing of the others.
+    "bytes",
     "ordered",
     "search",
     // The vocabulary of the report.

@@ -25,8 +25,6 @@ pub(crate) struct CrossCargo {
     compiler: Compiler,
     /// The linker for the target, where the compiler has none of its own.
     linker: Option<PathBuf>,
-    /// Whether the standard library is built for size.
-    is_small: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +77,7 @@ impl CrossCargo {
         {
             command.arg(format!("-Zbuild-std={crates}"));
         }
-        if self.is_small {
+        if self.target == WEB {
             command.arg("-Zbuild-std-features=optimize_for_size");
         }
         if let Some(linker) = &self.linker {
@@ -108,6 +106,9 @@ impl fmt::Display for CrossCargo {
     }
 }
 
+/// The target of what runs in browsers: downloaded, so built for size.
+const WEB: &str = "wasm32-unknown-unknown";
+
 const DEBIAN_CARGO: &str = "/usr/bin/cargo";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 
@@ -118,20 +119,10 @@ const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 pub(crate) fn bare_toolchain() -> Result<CrossCargo> {
     let target = "x86_64-unknown-none";
     if rustup_target(target)? {
-        return Ok(CrossCargo {
-            target,
-            compiler: Compiler::Rustup,
-            linker: None,
-            is_small: false,
-        });
+        return Ok(CrossCargo { target, compiler: Compiler::Rustup, linker: None });
     }
     ensure_apt(&["rustc-web", "cargo-web", "rust-web-src"])?;
-    Ok(CrossCargo {
-        target,
-        compiler: Compiler::Debian("core,alloc"),
-        linker: None,
-        is_small: false,
-    })
+    Ok(CrossCargo { target, compiler: Compiler::Debian("core,alloc"), linker: None })
 }
 
 /// Builds for `wasm32-unknown-unknown`, the standard library from source and
@@ -140,12 +131,11 @@ pub(crate) fn bare_toolchain() -> Result<CrossCargo> {
 /// # Errors
 /// Neither rustup nor apt can provide the target.
 pub(crate) fn wasm_toolchain() -> Result<CrossCargo> {
-    let target = "wasm32-unknown-unknown";
+    let target = WEB;
     let crates = "std,panic_abort";
-    let is_small = true;
     if rustup_target(target)? && rustup_source()? {
         let compiler = Compiler::RustupSource(crates);
-        return Ok(CrossCargo { target, compiler, linker: None, is_small });
+        return Ok(CrossCargo { target, compiler, linker: None });
     }
     ensure_apt(&["rustc-web", "cargo-web", "rust-web-src"])?;
     let linker = match sysroot_lld()? {
@@ -155,7 +145,7 @@ pub(crate) fn wasm_toolchain() -> Result<CrossCargo> {
             PathBuf::from("/usr/bin/wasm-ld-22")
         }
     };
-    Ok(CrossCargo { target, compiler: Compiler::Debian(crates), linker: Some(linker), is_small })
+    Ok(CrossCargo { target, compiler: Compiler::Debian(crates), linker: Some(linker) })
 }
 
 /// Builds for `bpfel-unknown-none` and links with `bpf-linker`.
@@ -173,7 +163,6 @@ pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
             target,
             compiler: Compiler::Nightly("core"),
             linker: Some(linker),
-            is_small: false,
         });
     }
     ensure_apt(&[
@@ -186,12 +175,7 @@ pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
     // The linker has to read the bitcode of the compiler's LLVM: rustc 1.96
     // of Debian has LLVM 22, and so has `llvm-22-dev`.
     let linker = bpf_linker(&["--no-default-features", "--features", "llvm-22"])?;
-    Ok(CrossCargo {
-        target,
-        compiler: Compiler::DebianReady,
-        linker: Some(linker),
-        is_small: false,
-    })
+    Ok(CrossCargo { target, compiler: Compiler::DebianReady, linker: Some(linker) })
 }
 
 /// The `bpf-linker` in `PATH`, or the one built from crates.io into

@@ -1,6 +1,7 @@
 //! Registers as the expressions that the straight-line decoders match.
 
 use crate::addr::VirtAddr;
+use crate::code::ir::BinaryOp;
 use crate::code::x86_64::decode::{
     Base, FS, File, GS, Instruction, Kind, Memory, Operand, Register,
 };
@@ -96,11 +97,11 @@ impl Registers {
         let old = self.get(target).0;
         let source = instruction.operand(1);
         let new = match instruction.kind() {
-            Kind::Add => match self.source(source, target) {
+            Kind::Binary(BinaryOp::Add) => match self.source(source, target) {
                 Some(right) => old.add(right),
                 None => return,
             },
-            Kind::Shl => match source {
+            Kind::Shift(BinaryOp::Shl) => match source {
                 Operand::Immediate(count) => {
                     old.times(1u64.checked_shl(u32::try_from(count).unwrap_or(64)).unwrap_or(0))
                 }
@@ -111,7 +112,7 @@ impl Registers {
                 None => return,
             },
             Kind::Movsx => Value::Other,
-            Kind::Xor if source == Operand::Register(target) => Value::Number(0),
+            Kind::Binary(BinaryOp::Xor) if source == Operand::Register(target) => Value::Number(0),
             Kind::Lea => self.address(instruction.memory()),
             _ => return,
         };

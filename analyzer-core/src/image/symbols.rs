@@ -10,6 +10,7 @@ use super::{
     symbol::{self, Symbol, SymbolKind, SymbolTable, Table, is_definition, string_at, unversioned},
 };
 use crate::addr::VirtAddr;
+use crate::bytes::number;
 
 type Record = elf::Sym64<LE>;
 
@@ -325,10 +326,7 @@ impl Start {
     }
 
     fn word(bytes: &[u8]) -> u64 {
-        if let Some(bytes) = bytes.first_chunk() {
-            return u64::from_le_bytes(*bytes);
-        }
-        bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+        number(bytes.first_chunk::<8>().map_or(bytes, |first| first))
     }
 
     fn fits(self, first: u64) -> bool {

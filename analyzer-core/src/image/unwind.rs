@@ -9,8 +9,11 @@ use gimli::constants::{self as dw, DwEhPe};
 use object::{LittleEndian as LE, elf};
 
 use super::{Image, Range};
-use crate::addr::VirtAddr;
-use crate::ordered::sort_by_key;
+use crate::{
+    addr::VirtAddr,
+    bytes::{Cursor, sign_extended},
+    ordered::sort_by_key,
+};
 
 /// Largest common entry (CIE) that is read, in bytes; real ones have some
 /// dozen. It is read again for each entry that refers to it.
@@ -30,9 +33,7 @@ struct Table<'d> {
 impl<'d> Table<'d> {
     /// `count` bytes from offset `at`, at most 8, as an unsigned number.
     fn number(&self, at: u64, count: u8) -> Option<u64> {
-        let start = usize::try_from(at).ok()?;
-        let bytes = self.bytes.get(start..start.checked_add(count.into())?)?;
-        Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        Cursor::new(self.bytes, at)?.number(count)
     }
 
     /// A pointer at offset `at`, and the offset behind it; `None` for a kind
@@ -46,10 +47,8 @@ impl<'d> Table<'d> {
             dw::DW_EH_PE_sdata4 => (4, true),
             _ => return None,
         };
-        let mut value = self.number(at, count)?;
-        if is_signed {
-            value = if count == 2 { value as i16 as u64 } else { value as i32 as u64 };
-        }
+        let value = self.number(at, count)?;
+        let value = if is_signed { sign_extended(value, count) } else { value };
         let base = match encoding.application() {
             dw::DW_EH_PE_absptr => 0,
             dw::DW_EH_PE_pcrel => self.address.0.wrapping_add(at),
@@ -90,34 +89,31 @@ impl<'d> Table<'d> {
         if next.checked_sub(contents)? > LARGEST_COMMON || self.number(contents, 4)? != 0 {
             return None;
         }
-        let rest = self.bytes.get(usize::try_from(contents).ok()?..usize::try_from(next).ok()?)?;
-        let version = *rest.get(4)?;
-        let mut rest = rest.get(5..)?;
-        let end = rest.iter().position(|byte| *byte == 0)?;
-        let (augmentation, behind) = rest.split_at_checked(end)?;
-        rest = behind.get(1..)?;
-        skip_leb128(&mut rest)?;
-        skip_leb128(&mut rest)?;
+        let bytes = self.bytes.get(..usize::try_from(next).ok()?)?;
+        let mut cursor = Cursor::new(bytes, contents.checked_add(4)?)?;
+        let version = cursor.number(1)?;
+        let augmentation = cursor.string()?;
+        // Alignment factors, and the return address's register.
+        cursor.leb128()?;
+        cursor.leb128()?;
         if version == 1 {
-            rest = rest.get(1..)?;
+            cursor.skip(1)?;
         } else {
-            skip_leb128(&mut rest)?;
+            cursor.leb128()?;
         }
         let Some((b'z', letters)) = augmentation.split_first() else {
             return augmentation.is_empty().then_some(dw::DW_EH_PE_absptr);
         };
-        skip_leb128(&mut rest)?;
+        cursor.leb128()?;
         for letter in letters {
             match letter {
-                b'R' => return rest.first().copied().map(DwEhPe),
-                b'L' => rest = rest.get(1..)?,
+                b'R' => return u8::try_from(cursor.number(1)?).ok().map(DwEhPe),
+                b'L' => cursor.skip(1)?,
                 b'P' => {
-                    let personality = DwEhPe(*rest.first()?);
-                    rest = rest.get(1..)?;
-                    let here = Table { bytes: rest, address: VirtAddr(0) };
-                    let direct = DwEhPe(personality.format().0);
-                    let (_, after) = here.pointer(0, direct)?;
-                    rest = rest.get(usize::try_from(after).ok()?..)?;
+                    let personality = DwEhPe(u8::try_from(cursor.number(1)?).ok()?);
+                    let format = DwEhPe(personality.format().0);
+                    let (_, after) = self.pointer(cursor.at as u64, format)?;
+                    cursor = Cursor::new(bytes, after)?;
                 }
                 b'S' | b'B' => {}
                 _ => return None,
@@ -125,13 +121,6 @@ impl<'d> Table<'d> {
         }
         Some(dw::DW_EH_PE_absptr)
     }
-}
-
-/// Drops a LEB128 from the front.
-fn skip_leb128(bytes: &mut &[u8]) -> Option<()> {
-    let end = bytes.iter().position(|byte| byte & 0x80 == 0)?;
-    *bytes = bytes.get(end.checked_add(1)?..)?;
-    Some(())
 }
 
 impl<'d> Image<'d> {

@@ -8,14 +8,8 @@ use crate::code::ir::{BinaryOp, Lifted, Op, Operand, Reg, Width};
 pub(super) fn lift(instruction: &Instruction, out: &mut Lifted) -> bool {
     let first = || Place::of(instruction, 0);
     match instruction.kind() {
-        Kind::Add => two_operands(BinaryOp::Add, instruction, out),
-        Kind::Sub => two_operands(BinaryOp::Sub, instruction, out),
-        Kind::And => two_operands(BinaryOp::And, instruction, out),
-        Kind::Or => two_operands(BinaryOp::Or, instruction, out),
-        Kind::Xor => two_operands(BinaryOp::Xor, instruction, out),
-        Kind::Shl => shift(BinaryOp::Shl, instruction, out),
-        Kind::Shr => shift(BinaryOp::Shr, instruction, out),
-        Kind::Sar => shift(BinaryOp::Sar, instruction, out),
+        Kind::Binary(op) => two_operands(op, instruction, out),
+        Kind::Shift(op) => shift(op, instruction, out),
         Kind::Inc => in_place(first(), BinaryOp::Add, Operand::Const(1), false, out),
         Kind::Dec => in_place(first(), BinaryOp::Sub, Operand::Const(1), false, out),
         Kind::Neg => in_place(first(), BinaryOp::Sub, Operand::Const(0), true, out),

@@ -14,6 +14,7 @@ pub(crate) use kind::{Kind, RAX, RBX, RCX, RDX};
 pub(crate) use operand::{Base, FS, File, GS, Memory, Operand, Register};
 
 use crate::addr::VirtAddr;
+use crate::bytes::{self, sign_extended};
 use crate::code::MAX_INSTRUCTION_LEN;
 use crate::code::ir::LiftError;
 use forms::{ANY, Form, Map, Tail, Vex};
@@ -141,21 +142,7 @@ impl Bytes<'_> {
         }
         let part = self.bytes.get(self.at..end).ok_or(LiftError::Truncated)?;
         self.at = end;
-        Ok(match *part {
-            [byte] => byte.into(),
-            [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
-            _ => part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)),
-        })
-    }
-}
-
-/// The low `bytes` of `number` as a signed number, extended to 64 bits.
-const fn sign_extended(number: u64, bytes: u8) -> u64 {
-    match bytes {
-        1 => number as i8 as u64,
-        2 => number as i16 as u64,
-        4 => number as i32 as u64,
-        _ => number,
+        Ok(bytes::number(part))
     }
 }
 
@@ -539,8 +526,7 @@ impl Instruction {
     /// Whether an operand is a general register that no bits of the encoding
     /// name.
     pub(crate) fn is_implied(&self, number: usize) -> bool {
-        let spec = self.form.and_then(|form| form.operand(number));
-        spec.is_some_and(|spec| matches!(spec.class, Class::Fixed(_)))
+        self.spec(number).is_some_and(|spec| matches!(spec.class, Class::Fixed(_)))
     }
 
     /// Encoding, map, opcode, and whether `W` is set, of an instruction that
@@ -579,9 +565,7 @@ impl Instruction {
 
     /// Bits of the immediate `operand` that are printed: those of the operand.
     pub(crate) fn printed(&self, number: usize, value: u64) -> u64 {
-        let Some(spec) = self.form.and_then(|form| form.operand(number)) else {
-            return value;
-        };
+        let Some(spec) = self.spec(number) else { return value };
         let bytes = match spec.class {
             Class::Is if self.kind() == Kind::Push => self.bytes_of(Size::U),
             Class::Is => u16::from(self.prefixes.size() / 8),
@@ -601,32 +585,40 @@ impl Instruction {
         if let Tail::Bytes(_) = self.form?.tail {
             return None;
         }
-        let spec = self.form?.operand(1)?;
+        let spec = self.spec(1)?;
         let is_wide = spec.class == Class::I && self.bytes_of(spec.size) >= 4;
         is_wide.then(|| self.plain_immediate(spec.size))
     }
 
     /// Operand number `number`, from 0.
     pub(crate) fn operand(&self, number: usize) -> Operand {
-        let Some(form) = self.form else { return Operand::None };
-        let mut number = number;
-        if self.encoding == Encoding::Vex && form.vex == Vex::OneMore {
-            let first = form.operand(0);
-            // Shifts by an immediate write the register that VEX adds.
-            let added = match first.map(|spec| spec.class) {
-                Some(Class::U) => 0,
-                _ => 1,
-            };
-            if number == added {
-                let bytes = match first.map(|spec| spec.class) {
-                    Some(Class::Vx | Class::Ux) => 16,
-                    _ => self.vector_bytes(),
-                };
-                return Operand::Register(Register::vector(self.prefixes.source, bytes));
-            }
-            number -= usize::from(number > added);
+        if self.added_source() == Some(number) {
+            let first = self.form.and_then(|form| form.operand(0));
+            let is_short = first.is_some_and(|spec| matches!(spec.class, Class::Vx | Class::Ux));
+            let bytes = if is_short { 16 } else { self.vector_bytes() };
+            return Operand::Register(Register::vector(self.prefixes.source, bytes));
         }
-        form.operand(number).map_or(Operand::None, |spec| self.resolve(spec))
+        self.spec(number).map_or(Operand::None, |spec| self.resolve(spec))
+    }
+
+    /// Which operand is the source that VEX adds to the form's.
+    fn added_source(&self) -> Option<usize> {
+        let form =
+            self.form.filter(|form| self.encoding == Encoding::Vex && form.vex == Vex::OneMore)?;
+        // Shifts by an immediate write the register that VEX adds.
+        let is_first = form.operand(0).is_some_and(|spec| spec.class == Class::U);
+        Some(usize::from(!is_first))
+    }
+
+    /// How the form names operand number `number`; `None` for the source that
+    /// VEX adds, and where there is none.
+    fn spec(&self, number: usize) -> Option<Spec> {
+        let skipped = match self.added_source() {
+            Some(added) if added == number => return None,
+            Some(added) => usize::from(number > added),
+            None => 0,
+        };
+        self.form?.operand(number - skipped)
     }
 
     fn vector_bytes(&self) -> u16 {

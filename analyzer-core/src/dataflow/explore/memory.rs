@@ -3,6 +3,7 @@
 use super::Explorer;
 use crate::{
     addr::VirtAddr,
+    bytes::number,
     dataflow::{
         state::{Held, State},
         value::{Term, TermId, Value},
@@ -83,9 +84,7 @@ impl Explorer<'_, '_> {
         let bytes = self.image.bytes(address, size.into());
         match bytes {
             Some(bytes) if self.image.is_constant(address) => {
-                let number =
-                    bytes.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-                let value = Value::number(number);
+                let value = Value::number(number(bytes));
                 if signed {
                     self.terms.sign_extend(value, u32::from(size).wrapping_mul(8))
                 } else {

@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 
 use gimli::constants::{self as dw, DwAt, DwForm, DwTag};
 
+use crate::bytes::Cursor;
+
 /// The sections that entries are read from; those that are not there are empty.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sections<'d> {
@@ -16,53 +18,6 @@ pub(super) struct Sections<'d> {
     pub(super) strings: &'d [u8],
     pub(super) line_strings: &'d [u8],
     pub(super) string_offsets: &'d [u8],
-}
-
-/// A place in a section, from which is read on.
-#[derive(Clone, Copy)]
-struct Cursor<'d> {
-    bytes: &'d [u8],
-    at: usize,
-}
-
-impl<'d> Cursor<'d> {
-    fn new(bytes: &'d [u8], at: u64) -> Option<Self> {
-        Some(Self { bytes, at: usize::try_from(at).ok()? })
-    }
-
-    fn skip(&mut self, count: u64) -> Option<()> {
-        self.at = self.at.checked_add(usize::try_from(count).ok()?)?;
-        (self.at <= self.bytes.len()).then_some(())
-    }
-
-    /// An unsigned number of `count` bytes, at most 8.
-    fn number(&mut self, count: u8) -> Option<u64> {
-        let start = self.at;
-        self.skip(count.into())?;
-        let bytes = self.bytes.get(start..self.at)?;
-        Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
-    }
-
-    /// A LEB128; its sign, if it has one, is left alone.
-    fn leb128(&mut self) -> Option<u64> {
-        let (mut number, mut shift) = (0_u64, 0_u32);
-        loop {
-            let byte = self.number(1)?;
-            number |= (byte & 0x7f).checked_shl(shift).unwrap_or(0);
-            shift = shift.saturating_add(7);
-            if byte < 0x80 {
-                return Some(number);
-            }
-        }
-    }
-
-    /// The bytes up to a zero, which is passed.
-    fn string(&mut self) -> Option<&'d [u8]> {
-        let rest = self.bytes.get(self.at..)?;
-        let len = rest.iter().position(|byte| *byte == 0)?;
-        self.skip(len.checked_add(1)? as u64)?;
-        rest.get(..len)
-    }
 }
 
 /// What one number of an abbreviation table stands for.
@@ -216,9 +171,7 @@ impl<'d> Unit<'d> {
     /// The entry at an offset of the section; `None` at the end of siblings,
     /// and where none can be read.
     pub(super) fn entry(&self, at: u64) -> Option<Entry<'d>> {
-        let mut cursor = Cursor::new(self.info, at)?;
-        let number = cursor.leb128()?;
-        let abbreviation = (*self.abbreviations.get(usize::try_from(number).ok()?)?)?;
+        let (abbreviation, mut cursor) = self.start(at)?;
         let mut entry = Entry {
             tag: abbreviation.tag,
             name: Value::Other,
@@ -247,6 +200,14 @@ impl<'d> Unit<'d> {
         })?;
         entry.next = cursor.at as u64;
         Some(entry)
+    }
+
+    /// What the entry at an offset of the section is abbreviated by, and where
+    /// its attributes are.
+    fn start(&self, at: u64) -> Option<(Abbreviation, Cursor<'d>)> {
+        let mut cursor = Cursor::new(self.info, at)?;
+        let number = usize::try_from(cursor.leb128()?).ok()?;
+        Some(((*self.abbreviations.get(number)?)?, cursor))
     }
 
     /// The children of an entry that is given `before`, then the one behind it.
@@ -285,9 +246,7 @@ impl<'d> Unit<'d> {
     }
 
     fn root_string_offsets_base(&self) -> Option<u64> {
-        let mut cursor = Cursor::new(self.info, self.root)?;
-        let number = cursor.leb128()?;
-        let abbreviation = (*self.abbreviations.get(usize::try_from(number).ok()?)?)?;
+        let (abbreviation, mut cursor) = self.start(self.root)?;
         let mut base = None;
         self.attributes(abbreviation, &mut cursor, |name, value| {
             if let (dw::DW_AT_str_offsets_base, Value::Number(number)) = (name, value) {

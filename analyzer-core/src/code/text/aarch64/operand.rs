@@ -1,6 +1,6 @@
 //! The operands that are more than a register or a field of the encoding.
 
-use alloc::string::ToString;
+use alloc::{format, string::ToString};
 
 use super::Printer;
 use crate::code::aarch64::address::{Mode, indexing, scale};
@@ -237,21 +237,11 @@ impl Printer<'_> {
     }
 
     fn hex(&mut self, value: u64) {
-        self.push(b"0x");
-        let mut left = value.checked_ilog2().unwrap_or(0) / 4;
-        loop {
-            let digit = value.wrapping_shr(left.wrapping_mul(4)) & 0xf;
-            self.text.push(self.pick(b"0123456789abcdef", digit as u32));
-            let Some(next) = left.checked_sub(1) else { break };
-            left = next;
-        }
+        self.push(format!("{value:#x}").as_bytes());
     }
 
     pub(super) fn decimal(&mut self, value: u32) {
-        if value > 9 {
-            self.decimal(value / 10);
-        }
-        self.text.push(b'0' | (value % 10) as u8);
+        self.push(value.to_string().as_bytes());
     }
 
     /// The number that an 8-bit floating-point immediate means

@@ -1,4 +1,5 @@
-//! The table of instruction forms, read from `opcodes.txt` at compile time.
+//! The table of instruction forms, read from `opcodes.txt` at compile time:
+//! what is wrong with the text is an error of the compiler's, never a panic.
 
 use super::kind::{self, Kind};
 use super::operand::{self, Spec};

@@ -1,8 +1,9 @@
 //! What an instruction does besides what its operands say.
 
+use crate::code::ir::BinaryOp;
+
 /// What an instruction does, as far as an analysis tells instructions apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub(crate) enum Kind {
     /// Writes its first operand.
     Other,
@@ -16,14 +17,10 @@ pub(crate) enum Kind {
     Saves,
     /// Changes a bit of its first operand, or of the bit string that starts there.
     Bit,
-    Add,
-    Sub,
-    And,
-    Or,
-    Xor,
-    Shl,
-    Shr,
-    Sar,
+    /// `first := first op second`; not a shift.
+    Binary(BinaryOp),
+    /// Shifts its first operand.
+    Shift(BinaryOp),
     Inc,
     Dec,
     Neg,
@@ -70,11 +67,7 @@ impl Kind {
     pub(super) const fn can_be_locked(self) -> bool {
         matches!(
             self,
-            Self::Add
-                | Self::Sub
-                | Self::And
-                | Self::Or
-                | Self::Xor
+            Self::Binary(_)
                 | Self::Inc
                 | Self::Dec
                 | Self::Neg
@@ -95,15 +88,15 @@ pub(crate) const RBX: u8 = 8;
 /// Instructions by name: what they do, and which registers they write that
 /// are no operand. Whatever is not here is [`Kind::Other`] and writes none.
 pub(super) const KINDS: &[(&str, Kind, u8)] = &[
-    ("add", Kind::Add, 0),
-    ("sub", Kind::Sub, 0),
-    ("and", Kind::And, 0),
-    ("or", Kind::Or, 0),
-    ("xor", Kind::Xor, 0),
-    ("shl", Kind::Shl, 0),
-    ("sal", Kind::Shl, 0),
-    ("shr", Kind::Shr, 0),
-    ("sar", Kind::Sar, 0),
+    ("add", Kind::Binary(BinaryOp::Add), 0),
+    ("sub", Kind::Binary(BinaryOp::Sub), 0),
+    ("and", Kind::Binary(BinaryOp::And), 0),
+    ("or", Kind::Binary(BinaryOp::Or), 0),
+    ("xor", Kind::Binary(BinaryOp::Xor), 0),
+    ("shl", Kind::Shift(BinaryOp::Shl), 0),
+    ("sal", Kind::Shift(BinaryOp::Shl), 0),
+    ("shr", Kind::Shift(BinaryOp::Shr), 0),
+    ("sar", Kind::Shift(BinaryOp::Sar), 0),
     ("inc", Kind::Inc, 0),
     ("dec", Kind::Dec, 0),
     ("neg", Kind::Neg, 0),
