@@ -143,10 +143,12 @@ static FIRST: [u16; MAPS * 256 + 1] = BUILT.first;
 
 /// Every name once, with a space behind it.
 static NAMES: [u8; BUILT.names.len] = {
+    // By reference: a constant is copied whole wherever it is named.
+    let built = &BUILT.names;
     let mut names = [0; BUILT.names.len];
     let mut at = 0;
     while at < names.len() {
-        names[at] = BUILT.names.text[at];
+        names[at] = built.text[at];
         at += 1;
     }
     names
@@ -250,45 +252,73 @@ const fn map(word: Word) -> usize {
     }
 }
 
-const SPEC_HASHES: [u32; operand::SPECS.len()] = {
-    let mut hashes = [0; operand::SPECS.len()];
-    let mut number = 0;
-    while number < hashes.len() {
-        let name = operand::SPECS[number].0.as_bytes();
-        hashes[number] = hash(name, 0, name.len());
-        number += 1;
-    }
-    hashes
-};
-
-const KIND_HASHES: [u32; kind::KINDS.len()] = {
-    let mut hashes = [0; kind::KINDS.len()];
-    let mut number = 0;
-    while number < hashes.len() {
-        let name = kind::KINDS[number].0.as_bytes();
-        hashes[number] = hash(name, 0, name.len());
-        number += 1;
-    }
-    hashes
-};
-
-/// Where `hash` is among `hashes`; their number where it is not.
-const fn find(hashes: &[u32], count: usize, hash: u32) -> usize {
-    let mut at = 0;
-    while at < count && hashes[at] != hash {
-        at += 1;
-    }
-    at
+/// Numbers by the hash of a word: an open-addressed table, because going
+/// through every word for every other takes the compiler seconds.
+struct Index {
+    slots: [(u32, u16); Self::SLOTS],
 }
+
+impl Index {
+    /// More than twice as many as there are names.
+    const SLOTS: usize = 2048;
+    /// No number of anything.
+    const FREE: u16 = u16::MAX;
+
+    const fn new() -> Self {
+        Self { slots: [(0, Self::FREE); Self::SLOTS] }
+    }
+
+    /// Where `hash` is, or may be put.
+    const fn slot(&self, hash: u32) -> usize {
+        let mut slot = hash as usize % Self::SLOTS;
+        while self.slots[slot].1 != Self::FREE && self.slots[slot].0 != hash {
+            slot = (slot + 1) % Self::SLOTS;
+        }
+        slot
+    }
+
+    const fn get(&self, hash: u32) -> Option<usize> {
+        match self.slots[self.slot(hash)].1 {
+            Self::FREE => None,
+            number => Some(number as usize),
+        }
+    }
+
+    const fn put(&mut self, hash: u32, number: usize) {
+        self.slots[self.slot(hash)] = (hash, number as u16);
+    }
+}
+
+/// Places of the operands in [`operand::SPECS`].
+static SPECS: Index = {
+    let mut index = Index::new();
+    let mut number = 0;
+    while number < operand::SPECS.len() {
+        let name = operand::SPECS[number].0.as_bytes();
+        index.put(hash(name, 0, name.len()), number);
+        number += 1;
+    }
+    index
+};
+
+/// Places of the instructions in [`kind::KINDS`].
+static KINDS: Index = {
+    let mut index = Index::new();
+    let mut number = 0;
+    while number < kind::KINDS.len() {
+        let name = kind::KINDS[number].0.as_bytes();
+        index.put(hash(name, 0, name.len()), number);
+        number += 1;
+    }
+    index
+};
 
 /// Number of the operand that `TEXT` spells between two places.
 const fn spec_number(start: usize, end: usize) -> u8 {
-    let number = find(&SPEC_HASHES, SPEC_HASHES.len(), Word { start, end }.hash());
-    assert!(
-        number < SPEC_HASHES.len(),
-        "a line of opcodes.txt has an operand that operand.rs does not know"
-    );
-    number as u8
+    match SPECS.get(Word { start, end }.hash()) {
+        Some(number) => number as u8,
+        None => panic!("a line of opcodes.txt has an operand that operand.rs does not know"),
+    }
 }
 
 /// Reads the whole of [`TEXT`].
@@ -306,13 +336,7 @@ const fn build() -> Built {
     let mut built = Built {
         forms: [NOTHING; FORMS],
         first: [0; MAPS * 256 + 1],
-        names: Names {
-            text: [0; TEXT.len()],
-            len: 0,
-            hashes: [0; FORMS],
-            starts: [0; FORMS],
-            count: 0,
-        },
+        names: Names { text: [0; TEXT.len()], len: 0, starts: Index::new() },
     };
     let (mut line, mut count, mut slot) = (0, 0, 0);
     while line < TEXT.len() {
@@ -391,8 +415,10 @@ const fn when(words: &[Word; COLUMNS]) -> When {
 }
 
 const fn kind_of(name: u32) -> (Kind, u8) {
-    let at = find(&KIND_HASHES, KIND_HASHES.len(), name);
-    if at < KIND_HASHES.len() { (kind::KINDS[at].1, kind::KINDS[at].2) } else { (Kind::Other, 0) }
+    match KINDS.get(name) {
+        Some(number) => (kind::KINDS[number].1, kind::KINDS[number].2),
+        None => (Kind::Other, 0),
+    }
 }
 
 const fn operands(word: Word) -> [u8; MOST_OPERANDS] {
@@ -414,22 +440,17 @@ const fn operands(word: Word) -> [u8; MOST_OPERANDS] {
 struct Names {
     text: [u8; TEXT.len()],
     len: usize,
-    hashes: [u32; FORMS],
-    starts: [u16; FORMS],
-    count: usize,
+    starts: Index,
 }
 
 impl Names {
     /// Where `word` starts among the names; it is added if it is not there.
     const fn add(&mut self, word: Word, hash: u32) -> u16 {
-        let number = find(&self.hashes, self.count, hash);
-        if number < self.count {
-            return self.starts[number];
+        if let Some(start) = self.starts.get(hash) {
+            return start as u16;
         }
         let start = self.len as u16;
-        self.hashes[number] = hash;
-        self.starts[number] = start;
-        self.count += 1;
+        self.starts.put(hash, self.len);
         let mut at = 0;
         while at < word.len() {
             self.text[self.len] = word.byte(at);
