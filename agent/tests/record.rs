@@ -316,7 +316,8 @@ fn a_process_that_is_still_being_loaded() {
             let mut loading = Loading::start(&helper, python, "deep.py", &["10"]);
             let pid = loading.pid().to_string();
             let recording = std::thread::scope(|scope| {
-                let recording = scope.spawn(|| record(&["-p", &pid]));
+                // Up to 700 have been seen of its start alone.
+                let recording = scope.spawn(|| record(&["-p", &pid, "-n", "3000"]));
                 std::thread::sleep(Duration::from_millis(500));
                 loading.go_on();
                 recording.join().expect("recorded")
