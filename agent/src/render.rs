@@ -6,11 +6,8 @@
 mod brief;
 mod columns;
 mod json;
-mod markdown;
-mod safe;
 pub(crate) mod style;
 mod text;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +16,8 @@ use analyzer_core::report::Report;
 use clap::ValueEnum;
 use serde::Serialize;
 
-pub(crate) use safe::plain;
+pub(crate) use wording::plain;
+use wording::{Contents, Traces};
 
 /// How reports are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,7 +67,10 @@ impl Format {
             Self::Text => text::render(subject, page),
             Self::Brief => brief::render(subject),
             Self::Json => json::render(subject)?,
-            Self::Markdown => markdown::render(subject, page),
+            Self::Markdown => {
+                let traces = if page.trace { Traces::All } else { Traces::None };
+                wording::markdown(subject.report, Contents { nameless: false, traces })
+            }
         })
     }
 

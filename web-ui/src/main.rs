@@ -14,7 +14,6 @@ mod files;
 mod json;
 mod lineage;
 mod listing;
-mod markdown;
 mod reading;
 mod session;
 mod share;

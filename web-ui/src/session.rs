@@ -180,7 +180,7 @@ impl Session {
             "" => "shared report".to_owned(),
             path => path.to_owned(),
         };
-        self.announcement.set(words::verdict::verdict(&analyzed.report).headline);
+        self.announcement.set(wording::verdict(&analyzed.report).headline);
         let state = ArcRwSignal::new(State::Done(analyzed));
         self.add(vec![Entry { id, name, state }]);
         self.selected.set(Some(id));
@@ -316,7 +316,7 @@ impl Session {
         let rank = relevance(&state);
         if self.selected.get_untracked() == Some(entry.id) {
             self.announcement.set(match &state {
-                State::Done(done) => words::verdict::verdict(&done.report).headline,
+                State::Done(done) => wording::verdict(&done.report).headline,
                 State::Failed(failure) => failure.message.clone(),
                 _ => String::new(),
             });

@@ -10,6 +10,7 @@ mod header;
 mod help;
 mod keys;
 mod list;
+mod prose;
 mod report;
 mod strategies;
 mod take;

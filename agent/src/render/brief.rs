@@ -1,17 +1,17 @@
 //! One line per file.
 
 use analyzer_core::report::{Report, Route, Status};
+use wording::{plain, route, terms};
 
 use super::{
     Subject,
-    safe::plain,
     style::{self, paint},
-    words::{self, signed},
 };
 
 pub(super) fn render(subject: Subject<'_>) -> String {
     let report = subject.report;
-    let (status, tone) = words::status(report.status);
+    let status = terms::status(report.status);
+    let tone = wording::verdict(report).tone;
     let version =
         report.python.as_ref().and_then(|python| python.version.as_deref()).unwrap_or("-");
     let processes = match subject.processes {
@@ -40,21 +40,10 @@ fn answer(report: &Report) -> String {
 }
 
 fn place(route: &Route) -> String {
-    match route {
-        Route::PthreadKey { runtime_offset: Some(offset), .. } => {
-            format!("key _PyRuntime+{offset:#x}")
-        }
-        Route::PthreadKey { key_address, .. } => format!("key {key_address}"),
-        Route::ThreadLocal { tp_offset: Some(offset), .. } => {
-            format!("tls thread pointer {}", signed(*offset))
-        }
-        Route::ThreadLocal { got_slot: Some(slot), model, .. } => {
-            format!("tls {} {slot}", words::model(*model))
-        }
-        Route::ThreadLocal { model, .. } => format!("tls {}", words::model(*model)),
-        Route::Global { runtime_offset: Some(offset), .. } => {
-            format!("global _PyRuntime+{offset:#x}")
-        }
-        Route::Global { address, .. } => format!("global {address}"),
-    }
+    let kind = match route {
+        Route::PthreadKey { .. } => "key",
+        Route::ThreadLocal { .. } => "tls",
+        Route::Global { .. } => "global",
+    };
+    format!("{kind} {}", route::answer(route))
 }

@@ -6,7 +6,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::words::Tone;
+use wording::Tone;
 
 /// A section's title.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -34,5 +34,6 @@ pub(crate) const fn of(tone: Tone) -> Style {
         Tone::Good => GOOD,
         Tone::Mixed => MIXED,
         Tone::Bad => BAD,
+        Tone::Neutral => PLAIN,
     }
 }

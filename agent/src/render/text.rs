@@ -1,19 +1,17 @@
 //! A report for people at a terminal: the verdict first, then what it rests
 //! on.
 
-pub(super) mod facts;
-pub(super) mod listing;
+mod listing;
 
 use std::{borrow::Cow, fmt::Write};
 
-use analyzer_core::report::{BaselineResult, Diagnosis, Outcome, Report, StrategyResult};
+use analyzer_core::report::{BaselineResult, Diagnosis, Outcome, Report, Route, StrategyResult};
+use wording::{facts, plain, route, terms, walk};
 
 use super::{
     Page, Process, Subject,
     columns::{self, Cell, wrap},
-    safe::plain,
     style::{self, PLAIN, paint},
-    words,
 };
 
 /// The widest name that a column of names is made wide enough for.
@@ -26,7 +24,7 @@ pub(super) fn render(subject: Subject<'_>, page: Page) -> String {
     routes(&mut out, report, page.width);
     strategies(&mut out, report, page.width);
     baselines(&mut out, report, page.width);
-    facts::write(&mut out, report, page.width);
+    also_known(&mut out, report, page.width);
     findings(&mut out, &report.diagnoses, page.width);
     if page.trace {
         listing::write(&mut out, report);
@@ -54,20 +52,19 @@ fn paragraph(out: &mut String, text: &str, indent: usize, width: usize) {
 
 fn head(out: &mut String, subject: Subject<'_>, width: usize) {
     let report = subject.report;
-    let (status, tone) = words::status(report.status);
+    let verdict = wording::verdict(report);
     line(out, &paint(style::HEADING, &plain(&report.file.path)));
-    let status = sentence(status);
-    for (index, part) in
-        wrap(&format!("{status} {}", words::headline(report)), width).iter().enumerate()
-    {
-        // The status is short enough to be whole at the start of the first line.
-        match part.strip_prefix(&status).filter(|_| index == 0) {
-            Some(rest) => line(out, &format!("{}{rest}", paint(style::of(tone), &status))),
+    let word = format!("{}.", verdict.word);
+    let sentences = format!("{word} {} {}", plain(&verdict.headline), plain(&verdict.support));
+    for (index, part) in wrap(sentences.trim_end(), width).iter().enumerate() {
+        // The word is short enough to be whole at the start of the first line.
+        match part.strip_prefix(&word).filter(|_| index == 0) {
+            Some(rest) => line(out, &format!("{}{rest}", paint(style::of(verdict.tone), &word))),
             None => line(out, part),
         }
     }
     line(out, "");
-    paragraph(out, &words::identity(report), 2, width);
+    paragraph(out, &plain(&wording::build(report).join(", ")), 2, width);
     if let Some(build_id) = &report.file.build_id {
         line(out, &format!("  build id {}", plain(build_id)));
     }
@@ -86,13 +83,6 @@ fn head(out: &mut String, subject: Subject<'_>, width: usize) {
     }
 }
 
-/// The word as a sentence of its own.
-fn sentence(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(letters).chain(['.']).collect()
-}
-
 fn process(process: &Process) -> String {
     match &process.name {
         Some(name) => format!("{} ({})", process.pid, plain(name)),
@@ -106,24 +96,38 @@ fn routes(out: &mut String, report: &Report, width: usize) {
     }
     section(out, "Routes, preferred first");
     for (index, route) in report.routes.iter().enumerate() {
-        let (strength, tone) = words::strength(route);
-        let number = index + 1;
+        let (strength, tone) = terms::strength(route::strength(route));
         line(
             out,
             &format!(
-                "  {number}. {} [{}]",
-                words::summary(route),
+                "  {}. {} at {}{} [{}]",
+                index + 1,
+                terms::capital(route::kind(route)),
+                route::answer(route),
+                route::detail(route).map(|detail| format!(" ({detail})")).unwrap_or_default(),
                 paint(style::of(tone), strength)
             ),
         );
-        paragraph(out, words::reaches(route), 5, width);
-        for station in words::walk(report, route) {
-            paragraph(out, &station, 5, width);
-        }
+        stations(out, report, route, width);
     }
     if let Some(preference) = &report.preference {
         paragraph(out, &plain(preference), 2, width);
     }
+}
+
+fn stations(out: &mut String, report: &Report, route: &Route, width: usize) {
+    let rows: Vec<Vec<Cell>> = walk::stations(report, route)
+        .into_iter()
+        .map(|station| {
+            vec![
+                Cell::new(style::QUIET, station.when),
+                Cell::new(PLAIN, station.title),
+                Cell::new(style::CODE, station.place),
+                Cell::new(PLAIN, station.words),
+            ]
+        })
+        .collect();
+    columns::write(out, &rows, 5, NAME_LIMIT, width);
 }
 
 fn strategies(out: &mut String, report: &Report, width: usize) {
@@ -151,7 +155,7 @@ fn strategies(out: &mut String, report: &Report, width: usize) {
 }
 
 fn strategy(result: &StrategyResult) -> Vec<Cell> {
-    let (word, tone) = words::outcome(result.outcome);
+    let (word, tone) = terms::outcome(result.outcome);
     let word = match result.route {
         Some(route) => format!("{word} {}", route + 1),
         None => word.to_owned(),
@@ -174,13 +178,10 @@ fn baselines(out: &mut String, report: &Report, width: usize) {
 }
 
 fn baseline(result: &BaselineResult) -> Vec<Cell> {
-    let (word, tone) = words::baseline(result.outcome);
+    let (word, tone) = terms::baseline(result.outcome);
     let mut detail = String::new();
-    if let Some(value) = result.value {
-        let _ = write!(detail, "answers {value}");
-    }
-    if let Some(offset) = result.tp_offset {
-        let _ = write!(detail, "answers thread pointer {offset:+}");
+    if let Some(answer) = terms::baseline_answer(result) {
+        let _ = write!(detail, "answers {answer}");
     }
     if let Some(at) = result.at {
         let _ = write!(detail, "{}at {at}", if detail.is_empty() { "" } else { ", " });
@@ -193,6 +194,19 @@ fn baseline(result: &BaselineResult) -> Vec<Cell> {
         Cell::new(PLAIN, plain(&result.name)),
         Cell::new(style::QUIET, detail),
     ]
+}
+
+fn also_known(out: &mut String, report: &Report, width: usize) {
+    let facts = facts::of_contents(report);
+    if facts.is_empty() {
+        return;
+    }
+    section(out, "Also known");
+    let rows: Vec<Vec<Cell>> = facts
+        .into_iter()
+        .map(|(name, value)| vec![Cell::new(style::QUIET, name), Cell::new(PLAIN, plain(&value))])
+        .collect();
+    columns::write(out, &rows, 2, NAME_LIMIT, width);
 }
 
 fn findings(out: &mut String, diagnoses: &[Diagnosis], width: usize) {

@@ -2,8 +2,8 @@
 
 use analyzer_core::report::{BaselineResult, Report};
 
+use super::prose::code_words;
 use super::report::Spot;
-use super::verdict::code_words;
 use crate::dom::{View, el, html};
 use crate::listing;
 use crate::session::Analyzed;

@@ -2,14 +2,16 @@
 
 use analyzer_core::report::{Outcome, Report, Step, StrategyResult};
 use leptos::prelude::*;
+use wording::{route, terms};
 
 use super::code::instruction_parts;
-use super::verdict::{code_words, seal};
+use super::prose::code_words;
+use super::verdict::seal;
 use super::{aloud, check, dot, facts, scroll};
 use crate::compare::{Pair, align};
 use crate::dom::{View, el, group, html};
 use crate::session::{Analyzed, Session};
-use crate::words::{self, strategy};
+use crate::words::strategy;
 
 /// The comparison of two reports.
 pub(super) fn comparison(session: Session, left: &Analyzed, right: &Analyzed) -> View {
@@ -55,7 +57,7 @@ fn row(line: &Line, only: RwSignal<bool>) -> View {
 }
 
 fn heading(report: &Report) -> View {
-    let verdict = words::verdict::verdict(report);
+    let verdict = wording::verdict(report);
     html(r#"<th scope="col"></th>"#)
         .child(seal(verdict.tone, verdict.word))
         .child(el("code", "").text(&report.file.path))
@@ -84,12 +86,12 @@ fn cell(text: Option<&str>) -> View {
 fn lines(left: &Report, right: &Report) -> Vec<Line> {
     let of = |report: &Report| {
         let mut lines: Vec<(String, String)> =
-            vec![("Verdict".to_owned(), words::verdict::verdict(report).headline)];
+            vec![("Verdict".to_owned(), wording::verdict(report).headline)];
         for (index, route) in report.routes.iter().enumerate() {
-            let (kind, _, strength) = words::route_parts(route);
+            let (strength, _) = terms::strength(route::strength(route));
             lines.push((
                 format!("Route {}", index + 1),
-                format!("{kind}, {}, {}", words::route_answer(route), words::strength(strength)),
+                format!("{}, {}, {strength}", route::kind(route), route::answer(route)),
             ));
         }
         lines
@@ -103,7 +105,7 @@ fn lines(left: &Report, right: &Report) -> Vec<Line> {
             let answer = result
                 .route
                 .and_then(|route| report.routes.get(usize::try_from(route).ok()?))
-                .map(words::route_answer);
+                .map(route::answer);
             let text = match (result.outcome, answer) {
                 (Outcome::Route, Some(answer)) => answer,
                 (Outcome::Route, None) => "a route".to_owned(),

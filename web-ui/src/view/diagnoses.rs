@@ -2,7 +2,7 @@
 
 use analyzer_core::report::Diagnosis;
 
-use super::verdict::code_words;
+use super::prose::code_words;
 use crate::dom::{View, el, html};
 use crate::session::Analyzed;
 

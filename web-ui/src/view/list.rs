@@ -1,11 +1,10 @@
 //! The files of this visit.
 
 use leptos::prelude::*;
+use wording::Tone;
 
 use crate::dom::{View, el, group, html};
 use crate::session::{EntryId, MOST_RELEVANT, Session, State, relevance};
-use crate::words;
-use crate::words::verdict::Tone;
 
 /// Entries shown without unfolding.
 const SHOWN: usize = 12;
@@ -57,7 +56,7 @@ fn button(session: Session, id: EntryId) -> View {
     let state = entry.state.clone();
     let look = move || match state.get() {
         State::Done(done) => {
-            let verdict = words::verdict::verdict(&done.report);
+            let verdict = wording::verdict(&done.report);
             let version = done.report.python.as_ref().and_then(|p| p.version.clone());
             (
                 tone_class(verdict.tone),

@@ -1,13 +1,15 @@
 //! The strategies as a table.
 
 use analyzer_core::report::{Outcome, Report, StrategyResult};
+use wording::route;
+use wording::terms;
 
+use super::prose::code_words;
 use super::report::Spot;
-use super::verdict::code_words;
 use super::{aloud, badge, dot};
 use crate::dom::{View, el, group, html};
 use crate::session::Analyzed;
-use crate::words::{self, strategy};
+use crate::words::strategy;
 
 /// Each strategy with its answer or its reason.
 pub(super) fn strategies(analyzed: &Analyzed, spot: Spot) -> View {
@@ -33,7 +35,7 @@ pub(super) fn strategies(analyzed: &Analyzed, spot: Spot) -> View {
     )))
     .child(table(applying, "Table of strategies"))
     .child((others > 0).then(|| {
-        let others = words::verdict::capital(&words::count(others));
+        let others = terms::capital(&terms::count(others));
         el("details", "aside")
             .child(el("summary", "").text(&others).text(" more do not apply to this file"))
             .child(table(aside, "Table of strategies that do not apply"))
@@ -64,7 +66,7 @@ fn row(report: &Report, index: usize, result: &StrategyResult, spot: Spot) -> Vi
         }
     };
     let answer = match (route, &result.reason) {
-        (Some(route), _) => el("code", "").text(&words::route_answer(route)),
+        (Some(route), _) => el("code", "").text(&route::answer(route)),
         (None, Some(reason)) => el("span", "reason").text(reason),
         (None, None) => el("span", "quiet").text("–"),
     };

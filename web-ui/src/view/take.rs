@@ -5,11 +5,12 @@ use std::sync::Arc;
 use leptos::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::Event;
+use wording::{Contents, Traces};
 
+use crate::browser;
 use crate::dom::{View, el, html};
 use crate::session::{Analyzed, Entry, Session};
 use crate::share::{self, Kept};
-use crate::{browser, markdown};
 
 /// What the buttons share.
 #[derive(Clone)]
@@ -91,7 +92,9 @@ impl Taken {
     }
 
     fn copy_markdown(&self) {
-        let text = markdown::markdown(&self.analyzed.report, self.nameless.get_untracked());
+        let contents =
+            Contents { nameless: self.nameless.get_untracked(), traces: Traces::Telling };
+        let text = wording::markdown(&self.analyzed.report, contents);
         self.copy(text, "Markdown copied.");
     }
 

@@ -1,6 +1,7 @@
 //! Strategies and baselines by name.
 
 use analyzer_core::report::{BaselineOutcome, BaselineResult};
+use wording::terms::{capital, count};
 
 /// A strategy's name in two parts: its kind, and the function it reads.
 pub(crate) fn name(name: &str) -> (String, Option<&str>) {
@@ -16,7 +17,7 @@ pub(crate) fn name(name: &str) -> (String, Option<&str>) {
 
 /// `known-offset` as `Known offset`.
 pub(crate) fn sentence(name: &str) -> String {
-    super::verdict::capital(&name.replace(['-', '_'], " "))
+    capital(&name.replace(['-', '_'], " "))
 }
 
 /// Glyph and word for how a baseline ends.
@@ -47,8 +48,8 @@ pub(crate) fn summary(baselines: &[BaselineResult]) -> String {
         }
         (failing, applicable) => format!(
             "{} of {} simpler decoders would lose this build's Python frames.",
-            super::verdict::capital(&super::count(failing)),
-            super::count(applicable)
+            capital(&count(failing)),
+            count(applicable)
         ),
     }
 }

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, openSync, readFileSync, ftruncateSync, closeSy
 import { basename, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
-import { LARGEST, SCRATCH, SITE, assertQuiet, choose, downloaded, drop, inspect, open, openExample, ready, verdict } from "./page.mjs";
+import { LARGEST, SCRATCH, SITE, assertQuiet, choose, copiedMarkdown, downloaded, drop, inspect, inspectAs, open, openExample, ready, verdict } from "./page.mjs";
 
 const scratch = (name, bytes) => {
   const folder = join(SCRATCH, "files");
@@ -189,11 +189,10 @@ test("take it with you", async (t) => {
   await openExample(page, 0);
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
 
-  await page.getByRole("button", { name: "Copy as Markdown" }).click();
-  await page.locator(".said", { hasText: "copied" }).waitFor();
-  const markdown = await clipboard();
-  assert.match(markdown, /\*\*Resolved\*\*/);
+  const markdown = await copiedMarkdown(page);
   const example = join(SITE, "examples/libpython3.12-no-lto.so");
+  assert.ok(markdown.startsWith(inspectAs("markdown", example)), markdown);
+  assert.match(markdown, /<details><summary>Trace of .*▸ 0x/s);
   const expected = inspect(example);
   assert.ok(expected.diagnoses.length > 0);
   for (const { code } of expected.diagnoses) assert.ok(markdown.includes(`(\`${code}\`)`), code);

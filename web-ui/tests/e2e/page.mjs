@@ -155,8 +155,19 @@ export async function downloaded(page, button) {
 
 // The report as the command line gives it, for the same name.
 export function inspect(path, ...more) {
-  const text = run(KEYHOLE, ["inspect", "--format", "json", "--trace", basename(path), ...more], dirname(path));
-  return JSON.parse(text);
+  return JSON.parse(inspectAs("json", path, "--trace", ...more));
+}
+
+// What the command line says of a file, in a format.
+export function inspectAs(format, path, ...more) {
+  return run(KEYHOLE, ["inspect", "--format", format, basename(path), ...more], dirname(path));
+}
+
+// What is copied when the page is asked for Markdown.
+export async function copiedMarkdown(page) {
+  await page.getByRole("button", { name: "Copy as Markdown" }).click();
+  await page.locator(".said", { hasText: "Markdown copied" }).waitFor();
+  return page.evaluate(() => navigator.clipboard.readText());
 }
 
 function run(program, args, cwd) {

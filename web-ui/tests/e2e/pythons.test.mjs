@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { statSync } from "node:fs";
 import { test } from "node:test";
-import { LARGEST, PYTHONS, assertQuiet, choose, downloaded, drop, inspect, open, ready, verdict } from "./page.mjs";
+import { LARGEST, PYTHONS, assertQuiet, choose, copiedMarkdown, downloaded, drop, inspect, inspectAs, open, ready, verdict } from "./page.mjs";
 
 test("every Python of this machine", async (t) => {
   assert.ok(PYTHONS.length > 0, "there is no Python on this machine");
@@ -19,18 +19,13 @@ test("every Python of this machine", async (t) => {
       const shown = await verdict(page, basename(path));
       const words = { not_python: "not Python", not_elf: "not ELF" };
       assert.equal(shown.status, words[expected.status] ?? expected.status);
-      const key = expected.routes[0];
-      if (key?.kind === "pthread_key") {
-        const place =
-          key.runtime_offset === null
-            ? key.key_address
-            : `_PyRuntime + 0x${key.runtime_offset.toString(16)}`;
-        assert.ok(shown.headline.includes(place), `${shown.headline} does not name ${place}`);
-      }
+      const said = inspectAs("markdown", path);
+      assert.ok(said.includes(`: ${shown.headline.replaceAll("_", "\\_")}`), `${shown.headline} is not in ${said}`);
+      // Where the library of a launcher lies, only the command line can see.
+      if (expected.status !== "launcher") assert.ok((await copiedMarkdown(page)).startsWith(said));
       const { bytes } = await downloaded(page, "Download JSON");
       const report = JSON.parse(bytes.toString());
       if (expected.status === "launcher") {
-        // The command line looks where the library lies; a page cannot.
         for (const { diagnoses } of [expected, report]) {
           delete diagnoses.find(({ code }) => code === "launcher").remedy;
         }

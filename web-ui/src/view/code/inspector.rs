@@ -3,13 +3,13 @@
 
 use analyzer_core::report::Step;
 use leptos::prelude::*;
+use wording::terms::capital;
 
 use super::Trace;
 use super::row::instruction_parts;
 use crate::dom::{View, el, group, html};
 use crate::lineage;
-use crate::view::verdict::code_words;
-use crate::words::verdict::capital;
+use crate::view::prose::code_words;
 use crate::words::{instruction, value};
 
 /// The panel beside the listing.

@@ -1,26 +1,35 @@
 //! How a profiler walks a route, station by station.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use analyzer_core::report::{Arch, Reaches, Report, Route, TlsModel};
 
-use super::{place, reaches, signed, thread_pointer};
+use crate::route::place;
+use crate::terms::{capital, reaches, signed, thread_pointer};
 
 /// One station on the way from a thread to its `PyThreadState`.
-pub(crate) struct Station {
+#[derive(Clone, Debug)]
+pub struct Station {
     /// What is there.
-    pub(crate) title: String,
-    /// Where, or how it is read; shown as code.
-    pub(crate) place: String,
+    pub title: String,
+    /// Where, or how it is read; to be shown as code.
+    pub place: String,
     /// In words.
-    pub(crate) words: String,
+    pub words: String,
     /// How often: `once per process`, `each sample`.
-    pub(crate) when: &'static str,
+    pub when: &'static str,
 }
 
 const EACH: &str = "each sample";
 const ONCE: &str = "once per process";
 
-/// The stations of a route, the thread first.
-pub(crate) fn stations(report: &Report, route: &Route) -> Vec<Station> {
+/// The stations of a route, in the order in which they are passed.
+#[must_use]
+pub fn stations(report: &Report, route: &Route) -> Vec<Station> {
     let arch = report.image.as_ref().map_or(Arch::X86_64, |image| image.arch);
     let pointer = Station {
         title: "Thread pointer".into(),
@@ -149,7 +158,7 @@ fn state(which: Reaches) -> Station {
     Station {
         title: "PyThreadState".into(),
         place: "PyThreadState *".into(),
-        words: super::verdict::capital(&format!("{}.", reaches(which))),
+        words: capital(&format!("{}.", reaches(which))),
         when: EACH,
     }
 }
@@ -191,7 +200,7 @@ mod tests {
             assert!(stations[0].1.ends_with("the code goes on by + 0x10."), "{stations:?}");
             assert_eq!(stations[2].0, "thread pointer + distance + 0x10");
             let backwards = walk(&route(model, Some(0x8), Some(0x18)));
-            assert_eq!(backwards[2].0, "thread pointer + distance − 0x10");
+            assert_eq!(backwards[2].0, "thread pointer + distance - 0x10");
         }
     }
 
