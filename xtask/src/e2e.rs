@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{self, cargo};
+use crate::shell::{self, cargo_whole};
 use crate::steps::Tally;
 use crate::wasm;
 use crate::{node, python, web};
@@ -37,7 +37,7 @@ pub(crate) fn test(arguments: &[String], tally: &mut Tally) -> Result<()> {
     let provoked = shell::root().join("target/npm/provoked");
     wasm::compile("analyzer-wasm", &["provoke"], &provoked, "analyzer")?;
     // After the site, so that it carries it.
-    shell::run(cargo().args(["build", "--package", "agent", "--bin", "keyhole"]))?;
+    shell::run(cargo_whole("build").args(["--bin", "keyhole"]))?;
     let node = node::browser_packages()?;
     let chromium = node::chromium()?;
     let pythons: Vec<String> =

@@ -44,6 +44,16 @@ pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// `cargo SUBCOMMAND` on the whole workspace, `glue` included.
+///
+/// Cargo compiles a dependency anew for every choice of packages that wants
+/// other features of it: commands that choose the same share what is compiled.
+pub(crate) fn cargo_whole(subcommand: &str) -> Command {
+    let mut cargo = cargo();
+    cargo.args([subcommand, "--workspace", "--features", "xtask/glue"]);
+    cargo
+}
+
 /// The command as one would type it.
 fn spelled(command: &Command) -> String {
     let mut words: Vec<String> = command

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::shapes;
-use crate::shell::{self, cargo};
+use crate::shell::{self, cargo, cargo_whole};
 use crate::steps::{self, Step, Tally};
 use crate::{e2e, ebpf, matrix, tidy, toolchain};
 
@@ -16,8 +16,7 @@ const STEPS: &[Step] = &[
     Step { name: "shapes", run: shapes::reduced },
     Step { name: "no std in analyzer-core", run: no_std },
     Step { name: "documentation", run: documentation },
-    Step { name: "page: lints and unit tests", run: page_units },
-    Step { name: "page and npm package in Node and Chromium", run: page_whole },
+    Step { name: "page and npm package in Node and Chromium", run: page },
 ];
 
 /// Runs the steps, or those whose name contains one of the arguments; with
@@ -61,7 +60,7 @@ fn formatting(_: &mut Tally) -> Result<()> {
 }
 
 fn clippy(_: &mut Tally) -> Result<()> {
-    shell::run(cargo().args(["clippy", "--all-targets", "--", "-D", "warnings"]))
+    shell::run(cargo_whole("clippy").args(["--all-targets", "--", "-D", "warnings"]))
 }
 
 fn tests(tally: &mut Tally) -> Result<()> {
@@ -69,41 +68,18 @@ fn tests(tally: &mut Tally) -> Result<()> {
     if toolchain::is_root() {
         ebpf::build()?;
     }
-    shell::run_lines(cargo().args(["test", "--no-fail-fast"]), |line| tally.add_line(line))
-}
-
-/// The crates for the web are no default members: their dependencies are many.
-fn page_units(tally: &mut Tally) -> Result<()> {
-    let packages = ["--package", "web-ui", "--package", "analyzer-wasm"];
-    shell::run(cargo().arg("clippy").args(packages).args([
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    shell::run(
-        cargo()
-            .args(["clippy", "--package", "xtask", "--features", "glue", "--all-targets"])
-            .args(["--", "-D", "warnings"]),
-    )?;
-    // The framework has to build, not to be fast.
-    let quick = "--config=profile.dev.package.\"*\".opt-level=0";
-    shell::run_lines(cargo().arg("test").args(packages).arg(quick), |line| tally.add_line(line))?;
-    shell::run_lines(
-        cargo().args(["test", "--package", "xtask", "--features", "glue", "--bin", "glue"]),
-        |line| tally.add_line(line),
-    )
+    shell::run_lines(cargo_whole("test").arg("--no-fail-fast"), |line| tally.add_line(line))
 }
 
 /// Holds the sizes within their budgets, too.
-fn page_whole(tally: &mut Tally) -> Result<()> {
+fn page(tally: &mut Tally) -> Result<()> {
     e2e::test(&[], tally)
 }
 
 fn documentation(_: &mut Tally) -> Result<()> {
     shell::run(
-        cargo()
-            .args(["doc", "--no-deps", "--document-private-items"])
+        cargo_whole("doc")
+            .args(["--no-deps", "--document-private-items"])
             .env("RUSTDOCFLAGS", "-Dwarnings"),
     )
 }
@@ -112,13 +88,7 @@ fn documentation(_: &mut Tally) -> Result<()> {
 /// dependency is asked for its `std` feature.
 fn no_std(_: &mut Tally) -> Result<()> {
     let bare = toolchain::bare_toolchain()?;
-    // It has to build, not to be fast: where the standard library is built from
-    // source, optimizing it takes minutes.
-    shell::run(bare.cargo("build").args([
-        "--package=analyzer-core",
-        "--all-features",
-        "--config=profile.dev.package.\"*\".opt-level=0",
-    ]))?;
+    shell::run(bare.cargo("build").args(["--package=analyzer-core", "--all-features"]))?;
     let tree = shell::output(cargo().args([
         "tree",
         "--package=analyzer-core",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use analyzer_core::diagnosis;
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{self, cargo};
+use crate::shell::{self, cargo_whole};
 use crate::{node, toolchain};
 
 /// The analyzer's module, both architectures included.
@@ -184,16 +184,7 @@ fn compiled(products: &Path, package: &str) -> Result<PathBuf> {
 
 /// The program `glue`, built when it is missing or older than its sources.
 fn glue() -> Result<PathBuf> {
-    shell::run(cargo().args([
-        "build",
-        "--quiet",
-        "--package",
-        "xtask",
-        "--features",
-        "glue",
-        "--bin",
-        "glue",
-    ]))?;
+    shell::run(cargo_whole("build").args(["--quiet", "--bin", "glue"]))?;
     Ok(shell::root().join("target/debug/glue"))
 }
 
