@@ -3,8 +3,9 @@
 //!
 //! Whatever shows reports to people says the same with it; how that looks is
 //! theirs. Nothing here works anything out: a fact that is told is in the
-//! report. Text of a report comes out of files that may be hostile; what is
-//! returned has it as it is, but where [`plain`] is named.
+//! report. Text of a report comes out of files that may be hostile: who shows a
+//! sentence at a terminal passes it through [`plain()`]; listings and Markdown
+//! have been through it.
 
 #![no_std]
 

@@ -31,11 +31,7 @@ pub(super) fn run<'a, 'd>(subject: &Subject<'a, 'd>, attempts: &mut Vec<Attempt<
     } else {
         image.variables(SymbolKind::Object, &STATICS).map(|found| found.ok_or(Reason::NoSymbol))
     };
-    let key = key.and_then(|symbol| match version.map(|version| version.major) {
-        None => Err(Reason::VersionUnknown),
-        Some(2) => Err(Reason::KeyList),
-        Some(_) => Ok(symbol),
-    });
+    let key = key.and_then(|symbol| version.map(|_| symbol).ok_or(Reason::VersionUnknown));
     let [key_name, holder_name] = STATICS;
     attempts.push(attempt(key_name, key, |symbol| Finding::Key { address: symbol.address }));
     attempts.push(attempt(holder_name, holder, |symbol| Finding::Global {
