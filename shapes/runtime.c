@@ -7,6 +7,9 @@
 #if SHAPE_AT_LEAST(10)
 __attribute__((section(".PyRuntime")))
 #endif
+/* A whole CPython stores its address; here nothing does, and the optimizer
+ * would take it apart. */
+__attribute__((used))
 _PyRuntimeState _PyRuntime
 #if SHAPE_AT_LEAST(13)
     = {.debug_offsets = {

@@ -245,7 +245,14 @@ impl Shape {
             }
             // gcc refuses them together with branch protection.
             Prologue::Thunks => x86 && !self.is_zig() && self.extra != Extra::ProtectedPlt,
-            Prologue::MediumModel => x86 && !self.is_zig() && larger_model_linked,
+            Prologue::MediumModel => {
+                // gcc puts large thread-local data and data with relocations into
+                // one section, and then refuses that.
+                let padded =
+                    matches!(self.neighbours, TlsNeighbours::Pad | TlsNeighbours::PadAligned);
+                let sections = self.is_clang() || !(padded && self.python >= Python::V3_13);
+                x86 && !self.is_zig() && larger_model_linked && sections
+            }
             Prologue::LargeModel => {
                 // gcc 11 fails in the large model after link-time optimization.
                 !self.is_zig()
