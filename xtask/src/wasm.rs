@@ -155,14 +155,12 @@ pub(crate) fn compile(package: &str, features: &[&str], folder: &Path, name: &st
     shell::run(shell::command(glue()?).arg("bind").arg(&module).arg(folder).arg(name))
 }
 
-/// Flags for the compiler: views of one type, which makes the page smaller;
-/// panics that do not say where, and no text for `{:?}`, which makes both
-/// modules smaller; and no paths of this machine in what is given to others.
+/// Flags for the compiler: panics that do not say where, and no text for
+/// `{:?}`, which makes the modules smaller; and no paths of this machine in what
+/// is given to others.
 fn flags() -> Vec<String> {
     let mut flags: Vec<String> =
-        ["--cfg=erase_components", "-Zlocation-detail=none", "-Zfmt-debug=none"]
-            .map(String::from)
-            .into();
+        ["-Zlocation-detail=none", "-Zfmt-debug=none"].map(String::from).into();
     let cargo = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
