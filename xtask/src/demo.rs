@@ -1,20 +1,24 @@
-//! `cargo xtask demo`: what Keyhole says about the Pythons of this machine,
-//! and a flame graph of one of them at work.
+//! `cargo xtask demo`: what Keyhole says about the Pythons of this machine, a
+//! flame graph of one of them at work, and the page.
 
 mod profile;
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 
-use crate::python;
 use crate::shell::{self, cargo};
+use crate::{python, web};
 
-/// Builds `keyhole`, inspects every Python found, prints the verdicts, and
-/// samples a program.
+/// Builds `keyhole`, inspects every Python found, prints the verdicts, samples
+/// a program, and says where the page is.
 ///
 /// # Errors
 /// The build fails, or there is no Python here.
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let sampling = profile::prepare();
+    // Before the program, which carries it.
+    let page = page();
     shell::run(cargo().args(["build", "--release", "--package", "agent", "--bin", "keyhole"]))?;
     println!("looking for Pythons in PATH, library folders, pyenv and running processes");
     let files = python::all();
@@ -30,11 +34,22 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         bail!("keyhole inspect ended with {status}");
     }
     println!("\nThe whole story of one file: {} inspect --trace FILE", keyhole.display());
-    let page = shell::root().join("target/site/index.html");
-    if page.is_file() {
-        println!("The same in a browser: {} serve ({})", keyhole.display(), page.display());
-    } else {
-        println!("The same in a browser: cargo xtask web builds the page into target/site");
+    profile::run(sampling)?;
+    match page {
+        Ok(site) => {
+            println!("\nThe same in a browser, nothing is uploaded: {} serve", keyhole.display());
+            println!("The page's files, for any static host: {}", site.display());
+        }
+        Err(error) => {
+            println!("\nThe page could not be built ({error:#}); cargo xtask web tries again");
+        }
     }
-    profile::run(sampling)
+    Ok(())
+}
+
+/// The site in `target/site`, built where it is missing; `cargo xtask web`
+/// builds it anew.
+fn page() -> Result<PathBuf> {
+    let site = shell::root().join("target/site");
+    if site.join("index.html").is_file() { Ok(site) } else { web::build() }
 }
