@@ -80,11 +80,11 @@ fn write(out: &mut String, report: &Report, contents: Contents) -> fmt::Result {
             escaped(&finding.remedy)
         )?;
     }
-    let with_trace = || report.strategies.iter().filter(|strategy| !strategy.trace.is_empty());
+    let mut traces = report.strategies.iter().filter(|strategy| !strategy.trace.is_empty());
     match contents.traces {
         Traces::None => Ok(()),
         Traces::Telling => telling(report).map_or(Ok(()), |strategy| trace(out, strategy)),
-        Traces::All => with_trace().try_for_each(|strategy| trace(out, strategy)),
+        Traces::All => traces.try_for_each(|strategy| trace(out, strategy)),
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// # Errors
 /// A test fails for another reason.
 pub(crate) fn update(_: &[String]) -> Result<()> {
-    shell::run(cargo().args(["test", "--no-fail-fast"]).env("UPDATE_EXPECT", "1"))
+    shell::run(cargo_whole("test").arg("--no-fail-fast").env("UPDATE_EXPECT", "1"))
 }
 
 fn house_rules(_: &mut Tally) -> Result<()> {

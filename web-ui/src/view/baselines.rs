@@ -1,7 +1,9 @@
 //! Who would fail here: what simpler decoders make of this file.
 
 use analyzer_core::report::{BaselineResult, Report};
+use wording::terms;
 
+use super::list::tone_class;
 use super::prose::code_words;
 use super::report::Spot;
 use crate::dom::{View, el, html};
@@ -20,7 +22,8 @@ pub(super) fn baselines(analyzed: &Analyzed, spot: Spot) -> View {
 }
 
 fn card(report: &Report, baseline: &BaselineResult, spot: Spot) -> View {
-    let (glyph, word, tone) = strategy::baseline(baseline.outcome);
+    let (glyph, word) = strategy::baseline(baseline.outcome);
+    let tone = tone_class(terms::baseline(baseline.outcome).1);
     el("li", "baseline")
         .class(tone)
         .child(

@@ -97,7 +97,7 @@ fn lines(left: &Report, right: &Report) -> Vec<Line> {
         lines
             .extend(facts::facts(report).into_iter().map(|(name, value)| (name.to_owned(), value)));
         for baseline in &report.baselines {
-            let (_, word, _) = strategy::baseline(baseline.outcome);
+            let (_, word) = strategy::baseline(baseline.outcome);
             let detail = baseline.detail.as_deref().map_or_else(String::new, |d| format!(": {d}"));
             lines.push((strategy::sentence(&baseline.name), format!("{word}{detail}")));
         }

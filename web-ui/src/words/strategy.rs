@@ -20,14 +20,14 @@ pub(crate) fn sentence(name: &str) -> String {
     capital(&name.replace(['-', '_'], " "))
 }
 
-/// Glyph and word for how a baseline ends.
-pub(crate) fn baseline(outcome: BaselineOutcome) -> (&'static str, &'static str, &'static str) {
+/// Glyph and words for how a baseline ends.
+pub(crate) fn baseline(outcome: BaselineOutcome) -> (&'static str, &'static str) {
     match outcome {
-        BaselineOutcome::Right => ("✓", "gets it right", "good"),
-        BaselineOutcome::Wrong => ("≠", "answers wrongly", "bad"),
-        BaselineOutcome::Fails => ("✕", "finds nothing", "bad"),
-        BaselineOutcome::Unverified => ("?", "answers, unverified", "mixed"),
-        BaselineOutcome::NotApplicable => ("–", "does not apply", "neutral"),
+        BaselineOutcome::Right => ("✓", "gets it right"),
+        BaselineOutcome::Wrong => ("≠", "answers wrongly"),
+        BaselineOutcome::Fails => ("✕", "finds nothing"),
+        BaselineOutcome::Unverified => ("?", "answers, unverified"),
+        BaselineOutcome::NotApplicable => ("–", "does not apply"),
     }
 }
 

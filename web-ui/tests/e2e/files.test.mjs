@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, openSync, readFileSync, ftruncateSync, closeSy
 import { basename, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
-import { LARGEST, SCRATCH, SITE, assertQuiet, choose, copiedMarkdown, downloaded, drop, inspect, inspectAs, open, openExample, ready, verdict } from "./page.mjs";
+import { LARGEST, SCRATCH, SITE, assertQuiet, choose, clipboard, copiedMarkdown, downloaded, drop, inspect, inspectAs, open, openExample, ready, verdict } from "./page.mjs";
 
 const scratch = (name, bytes) => {
   const folder = join(SCRATCH, "files");
@@ -187,7 +187,6 @@ test("take it with you", async (t) => {
   const { page, context } = opened;
   await ready(opened);
   await openExample(page, 0);
-  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
 
   const markdown = await copiedMarkdown(page);
   const example = join(SITE, "examples/libpython3.12-no-lto.so");
@@ -207,7 +206,7 @@ test("take it with you", async (t) => {
 
   await page.getByRole("button", { name: "Copy link" }).click();
   await page.locator(".said", { hasText: "Link copied" }).waitFor();
-  const link = await clipboard();
+  const link = await clipboard(page);
   assert.match(link, /#report=1\./);
   const other = await context.newPage();
   await other.goto(link);

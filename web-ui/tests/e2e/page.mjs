@@ -167,6 +167,10 @@ export function inspectAs(format, path, ...more) {
 export async function copiedMarkdown(page) {
   await page.getByRole("button", { name: "Copy as Markdown" }).click();
   await page.locator(".said", { hasText: "Markdown copied" }).waitFor();
+  return clipboard(page);
+}
+
+export function clipboard(page) {
   return page.evaluate(() => navigator.clipboard.readText());
 }
 

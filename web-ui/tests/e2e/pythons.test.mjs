@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { basename } from "node:path";
 import { statSync } from "node:fs";
 import { test } from "node:test";
-import { LARGEST, PYTHONS, assertQuiet, choose, copiedMarkdown, downloaded, drop, inspect, inspectAs, open, ready, verdict } from "./page.mjs";
+import { LARGEST, PYTHONS, assertQuiet, choose, clipboard, copiedMarkdown, downloaded, drop, inspect, inspectAs, open, ready, verdict } from "./page.mjs";
 
 test("every Python of this machine", async (t) => {
   assert.ok(PYTHONS.length > 0, "there is no Python on this machine");
@@ -33,7 +33,7 @@ test("every Python of this machine", async (t) => {
       assert.deepEqual(report, expected);
       await page.getByRole("button", { name: "Copy link" }).click();
       await page.locator(".said", { hasText: "Link copied" }).waitFor();
-      const link = await page.evaluate(() => navigator.clipboard.readText());
+      const link = await clipboard(page);
       assert.ok(link.length <= 30_200, `a link of ${link.length} characters`);
       await page.goto("about:blank");
       await page.goto(link);

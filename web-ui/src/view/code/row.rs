@@ -5,11 +5,13 @@ use std::ops::Range;
 use analyzer_core::report::{Step, StepRole};
 use leptos::prelude::*;
 use web_sys::Element;
+use wording::terms;
 
 use super::Trace;
 use crate::dom::{View, el, group, html, reached_by_tab, says, toggle};
 use crate::listing::{self, Lane};
 use crate::session::Analyzed;
+use crate::view::list::tone_class;
 use crate::view::{aloud, hidden};
 use crate::words::{instruction, strategy, value};
 
@@ -163,7 +165,8 @@ fn role(step: &Step) -> Option<View> {
 fn remarks(analyzed: &Analyzed, step: &Step) -> Vec<View> {
     let here = analyzed.report.baselines.iter().filter(|b| b.at == Some(step.address));
     here.map(|baseline| {
-        let (glyph, word, tone) = strategy::baseline(baseline.outcome);
+        let (glyph, word) = strategy::baseline(baseline.outcome);
+        let tone = tone_class(terms::baseline(baseline.outcome).1);
         el("span", "flag")
             .class(tone)
             .child(hidden(glyph).text(" "))
