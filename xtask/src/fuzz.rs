@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let cargo_fuzz = if shell::has_program("cargo-fuzz") {
         PathBuf::from("cargo-fuzz")
     } else {
-        toolchain::cargo_install("cargo-fuzz", "^0.13", &[], &[])?
+        toolchain::cargo_install("cargo-fuzz", "^0.13", &[], &[], &toolchain::tools()?)?
     };
     let folder = shell::root().join("target/fuzz");
     let objects = objects()?;

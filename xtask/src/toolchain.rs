@@ -9,6 +9,7 @@
 //! missing.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -155,10 +156,11 @@ pub(crate) fn wasm_toolchain() -> Result<CrossCargo> {
 /// built.
 pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
     let target = "bpfel-unknown-none";
-    // Debian's compiler and the linker built for its LLVM go together; where
-    // they are installed, a nightly beside them has another LLVM.
-    if !apt_has("libstd-rust-web-dev-bpf") && nightly_with_source()? {
-        let linker = bpf_linker(&[])?;
+    // Where Debian's compiler is installed, it needs no download.
+    if !apt_has("libstd-rust-web-dev-bpf")
+        && nightly_with_source()?
+        && let Some(linker) = nightly_bpf_linker()?
+    {
         return Ok(CrossCargo {
             target,
             compiler: Compiler::Nightly("core"),
@@ -174,20 +176,66 @@ pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
     ])?;
     // The linker has to read the bitcode of the compiler's LLVM: rustc 1.96
     // of Debian has LLVM 22, and so has `llvm-22-dev`.
-    let linker = bpf_linker(&["--no-default-features", "--features", "llvm-22"])?;
+    let linker = bpf_linker(22, Path::new("/usr/lib/llvm-22"), &tools()?)?;
     Ok(CrossCargo { target, compiler: Compiler::DebianReady, linker: Some(linker) })
 }
 
-/// The `bpf-linker` in `PATH`, or the one built from crates.io into
-/// `target/xtask/tools` with these features.
-fn bpf_linker(features: &[&str]) -> Result<PathBuf> {
-    if shell::has_program("bpf-linker") {
-        return Ok(PathBuf::from("bpf-linker"));
+/// LLVM's versions that `bpf-linker` 0.13 can be built with.
+const BPF_LINKER_LLVM: RangeInclusive<u32> = 21..=23;
+
+/// A `bpf-linker` that reads what rustup's nightly writes: the one in `PATH`,
+/// or one built with nightly's own LLVM. `None` where that LLVM is not a
+/// shared library, or of a version that `bpf-linker` does not know.
+fn nightly_bpf_linker() -> Result<Option<PathBuf>> {
+    if let Some(linker) = bpf_linker_in_path() {
+        return Ok(Some(linker));
     }
-    cargo_install("bpf-linker", "0.13", features, &[("LLVM_PREFIX", "/usr/lib/llvm-22")])
+    let folder = nightly_sysroot()?.join("lib");
+    let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let library = entries.filter_map(Result::ok).find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let version = name.strip_prefix("libLLVM.so.")?.split('.').next()?.parse().ok()?;
+        BPF_LINKER_LLVM.contains(&version).then_some((version, name))
+    });
+    let Some((version, name)) = library else { return Ok(None) };
+    // Its name is not the one that linkers look for. The linker finds it at
+    // run time by the same folder.
+    let prefix = tools()?.join(&name);
+    let links = prefix.join("lib");
+    std::fs::create_dir_all(&links).with_context(|| links.display().to_string())?;
+    for link in [links.join("libLLVM.so"), links.join(&name)] {
+        if !link.is_symlink() {
+            std::os::unix::fs::symlink(folder.join(&name), &link)
+                .with_context(|| link.display().to_string())?;
+        }
+    }
+    bpf_linker(version, &prefix, &prefix).map(Some)
 }
 
-/// A program from crates.io, built once into `target/xtask/tools`.
+/// The `bpf-linker` in `PATH`, or the one built from crates.io under `root`
+/// with the LLVM of this version under `llvm`.
+fn bpf_linker(version: u32, llvm: &Path, root: &Path) -> Result<PathBuf> {
+    if let Some(linker) = bpf_linker_in_path() {
+        return Ok(linker);
+    }
+    let feature = format!("llvm-{version}");
+    let arguments = ["--no-default-features", "--features", &feature];
+    cargo_install("bpf-linker", "^0.13", &arguments, &[("LLVM_PREFIX", llvm)], root)
+}
+
+fn bpf_linker_in_path() -> Option<PathBuf> {
+    shell::has_program("bpf-linker").then(|| "bpf-linker".into())
+}
+
+/// Where programs from crates.io are installed.
+///
+/// # Errors
+/// The folder cannot be made.
+pub(crate) fn tools() -> Result<PathBuf> {
+    Ok(shell::scratch()?.join("tools"))
+}
+
+/// A program from crates.io, built once into `root`.
 ///
 /// `requirement` is a cargo version requirement. Returns the path of the
 /// program that has the crate's name.
@@ -197,18 +245,18 @@ fn bpf_linker(features: &[&str]) -> Result<PathBuf> {
 pub(crate) fn cargo_install(
     name: &str,
     requirement: &str,
-    features: &[&str],
-    environment: &[(&str, &str)],
+    arguments: &[&str],
+    environment: &[(&str, &Path)],
+    root: &Path,
 ) -> Result<PathBuf> {
-    let tools = shell::scratch()?.join("tools");
-    let program = tools.join("bin").join(name);
+    let program = root.join("bin").join(name);
     if !program.is_file() {
         println!("{name} is missing; building it from crates.io (once, some minutes)");
         shell::run(
             shell::cargo()
                 .args(["install", "--quiet", name, "--version", requirement, "--root"])
-                .arg(&tools)
-                .args(features)
+                .arg(root)
+                .args(arguments)
                 .envs(environment.iter().copied()),
         )?;
     }
@@ -290,16 +338,8 @@ fn rustup_source() -> Result<bool> {
 
 /// Whether rustup's nightly and its `rust-src` are here or can be had.
 fn nightly_with_source() -> Result<bool> {
-    let sysroot = shell::output(shell::command("rustup").args([
-        "run",
-        "nightly",
-        "rustc",
-        "--print=sysroot",
-    ]));
-    match sysroot {
-        Ok(sysroot) if Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library").is_dir() => {
-            Ok(true)
-        }
+    match nightly_sysroot() {
+        Ok(sysroot) if sysroot.join("lib/rustlib/src/rust/library").is_dir() => Ok(true),
         // `toolchain install` would bring a nightly that is there up to date,
         // which is not ours to do.
         Ok(_) => rustup_can(&["component", "add", "rust-src", "--toolchain=nightly"]),
@@ -311,6 +351,12 @@ fn nightly_with_source() -> Result<bool> {
             "--component=rust-src",
         ]),
     }
+}
+
+fn nightly_sysroot() -> Result<PathBuf> {
+    let mut rustc = shell::command("rustup");
+    rustc.args(["run", "nightly", "rustc", "--print=sysroot"]);
+    Ok(PathBuf::from(shell::output(&mut rustc)?.trim()))
 }
 
 /// Runs rustup, and remembers under `target/` when it could not do this, so
