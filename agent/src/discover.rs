@@ -5,3 +5,4 @@ pub(crate) mod bias;
 pub(crate) mod build;
 pub(crate) mod memory;
 pub(crate) mod process;
+mod static_data;

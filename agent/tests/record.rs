@@ -490,7 +490,32 @@ fn a_process_that_lives_50_milliseconds() {
                 processes.len(),
                 recording.errors
             );
-            assert_eq!(recording.symbols_lost, 0, "{python}: names died with their process");
+            assert_eq!(
+                recording.symbols_lost, 0,
+                "{python}: names died with their process\n{}",
+                recording.errors
+            );
+        },
+    );
+}
+
+#[test]
+fn code_in_the_programs_file_keeps_its_name_when_the_process_is_gone() {
+    each(
+        |python| python.major == 3,
+        |python| {
+            // Several in a row: the first is analyzed while it runs.
+            let shell = "for i in 1 2 3 4; do \"$@\"; done";
+            let mut words: Vec<OsString> =
+                ["-r", "999", "--", "/bin/sh", "-c", shell, "sh"].map(Into::into).into();
+            words.extend(python.words());
+            words.push(python.script("frozen.py").into());
+            let recording = record(&words);
+            let dropped = recording.before_samples.contains("dropped");
+            let read_later = recording.errors.contains("code was not resident");
+            assert!(read_later || !dropped, "{python}: {}", recording.errors);
+            assert!(recording.functions().contains("spin"), "{python}: {}", recording.errors);
+            assert_eq!(recording.symbols_lost, 0, "{python}: {}", recording.errors);
         },
     );
 }

@@ -20,7 +20,7 @@ pub(super) const FORCE_WAKEUP: u64 = 2;
 /// `BPF_RB_AVAIL_DATA`.
 const AVAILABLE_DATA: u64 = 0;
 
-/// Ring buffer flags: the agent looks by itself every few milliseconds, and is
+/// Ring buffer flags: the agent looks by itself at least every 50 ms, and is
 /// only woken when much is waiting.
 #[inline(always)]
 pub(super) fn flags() -> u64 {

@@ -8,8 +8,9 @@ use analyzer_core::{
     report::{LibcFacts, Report, Status},
 };
 use memchr::memmem;
+use memmap2::Mmap;
 
-use super::bias::Segments;
+use super::{bias::Segments, static_data::StaticData};
 use crate::process::{FileId, MappedFile, Mapping, Pid, open_mapped};
 
 /// Types whose addresses let the program check what it follows.
@@ -31,18 +32,25 @@ pub(crate) struct Build {
     pub(crate) segments: Segments,
     /// Link-time addresses of the types that are exported.
     symbols: Vec<(&'static str, u64)>,
+    bytes: Mmap,
 }
 
 impl Build {
-    fn of(bytes: &[u8], path: String) -> Option<Self> {
-        let image = Image::parse(bytes).ok()?;
-        let report = analyzer_core::analyze(bytes, &Options { path, ..Options::default() });
+    fn of(bytes: Mmap, path: String) -> Option<Self> {
+        let image = Image::parse(&bytes).ok()?;
+        let report = analyzer_core::analyze(&bytes, &Options { path, ..Options::default() });
         let address = |name: &'static str| Some((name, image.dynamic_symbol(name)?.address.0));
         Some(Self {
             segments: Segments::of(&image),
             symbols: TYPES.into_iter().filter_map(address).collect(),
             report,
+            bytes,
         })
+    }
+
+    /// What the file puts into a process that loads it with this bias.
+    pub(crate) fn static_data(&self, bias: u64) -> Option<StaticData<'_>> {
+        Some(StaticData::new(Image::parse(&self.bytes).ok()?, bias))
     }
 
     /// Link-time address of one of the exported types.
@@ -104,7 +112,7 @@ impl Builds {
         let bytes = open_mapped(pid, mapping, file).map_err(|error| error.to_string())?;
         let build = if is_of_interest(&bytes) {
             self.analyzed += 1;
-            Build::of(&bytes, file.path.to_string_lossy().into_owned())
+            Build::of(bytes, file.path.to_string_lossy().into_owned())
                 .filter(|build| build.holds_runtime() || build.libc().is_some())
                 .map(Rc::new)
         } else {

@@ -6,7 +6,7 @@ use analyzer_core::report::{LibcFacts, Report};
 
 use super::{
     build::{Build, Builds},
-    memory::Memory,
+    memory::{Memory, ReadMemory as _},
 };
 use crate::{
     process::{self, FileId, Mapping, Pid},

@@ -257,7 +257,7 @@ impl Session {
                         pid: known.pid,
                         name: known.name.clone(),
                         version: known.version.clone(),
-                        path: known.path.clone(),
+                        path: known.path().to_owned(),
                     },
                 ));
                 next

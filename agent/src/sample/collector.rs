@@ -7,7 +7,7 @@ use std::{
 };
 
 use agent_ebpf::{
-    event::{Entry, Sample},
+    event::{ENTRY_UNREADABLE, Entry, Sample},
     status::{GilState, PthreadIdMatch, StackStatus, StateSource, ThreadStateMatch},
 };
 
@@ -70,7 +70,7 @@ pub(crate) struct Collector {
     hasher: RandomState,
     /// Objects that samples named and nobody explained yet, and since when.
     unexplained: HashMap<Key, Instant>,
-    /// Objects whose copy was incomplete.
+    /// Objects whose copy was incomplete, or that the program cannot copy.
     incomplete: HashSet<Key>,
     entries: Vec<Entry>,
 }
@@ -140,15 +140,19 @@ impl Collector {
                 && !self.names.knows(key)
                 && !self.incomplete.contains(&key)
             {
-                self.unexplained.entry(key).or_insert(now);
+                if entry.kind() == ENTRY_UNREADABLE {
+                    self.incomplete.insert(key);
+                } else {
+                    self.unexplained.entry(key).or_insert(now);
+                }
             }
         }
         self.stacks.push(Stack { incarnation, entries: self.entries.as_slice().into() });
         id
     }
 
-    /// Objects that the program did not explain: copies that were incomplete,
-    /// and what has waited for its copy since before `deadline`.
+    /// Objects that the program did not explain: copies that were incomplete or
+    /// impossible, and what has waited for its copy since before `deadline`.
     pub(crate) fn due_for_reading(&mut self, deadline: Instant) -> Vec<Key> {
         let mut keys: Vec<Key> = self.incomplete.drain().collect();
         self.unexplained.retain(|key, since| {

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    rc::Rc,
     time::{Duration, Instant},
 };
 
@@ -16,8 +17,8 @@ use anyhow::Result;
 use super::{program::Program, target::Configuration};
 use crate::{
     discover::{
-        build::Builds,
-        memory::Memory,
+        build::{Build, Builds},
+        memory::{Memory, ReadMemory},
         process::{self, Obstacle, Resolved},
     },
     process::Pid,
@@ -37,7 +38,9 @@ pub(crate) struct Incarnation {
     /// Python's version.
     pub(crate) version: String,
     /// The image with the runtime.
-    pub(crate) path: String,
+    build: Rc<Build>,
+    /// Its run-time address minus its link-time address.
+    bias: u64,
     /// How lines are encoded.
     pub(crate) line_table: LineTable,
     target: Target,
@@ -227,7 +230,8 @@ impl Processes {
                 pid,
                 name: crate::process::name(pid).unwrap_or_default(),
                 version,
-                path: report.file.path.clone(),
+                build: Rc::clone(&resolved.build),
+                bias: resolved.bias,
                 line_table: rules.map_or(LineTable::Locations, |rules| rules.line_table),
                 target,
                 memory: Some(resolved.memory),
@@ -256,7 +260,8 @@ impl Processes {
                         pid,
                         name: parent.name.clone(),
                         version: parent.version.clone(),
-                        path: parent.path.clone(),
+                        build: Rc::clone(&parent.build),
+                        bias: parent.bias,
                         line_table: parent.line_table,
                         target: parent.target,
                         memory: Memory::of(pid).ok(),
@@ -346,23 +351,42 @@ impl Processes {
         }
     }
 
-    /// Reads an object from its process's memory. False if that is impossible.
-    pub(crate) fn explain(&self, key: Key, names: &mut Names) -> bool {
-        let Some(incarnation) = self.incarnations.get(&key.incarnation) else { return false };
-        let Some(memory) = &incarnation.memory else { return false };
-        let objects: &Objects = &incarnation.target.objects;
-        if key.is_class {
-            let Some(name) = fallback::class(memory, objects, key.address) else { return false };
-            names.correct_class(key, &name);
-            return true;
+    /// Reads an object from its process's memory, or from the image's file
+    /// where the process is gone. Nothing is learnt if neither has it.
+    pub(crate) fn explain(&self, key: Key, names: &mut Names) {
+        let Some(incarnation) = self.incarnations.get(&key.incarnation) else { return };
+        let objects = &incarnation.target.objects;
+        if let Some(memory) = &incarnation.memory
+            && learn(memory, objects, key, names)
+        {
+            return;
         }
-        let print = (key.print != 0).then_some(key.print);
-        let Some(parts) = fallback::code(memory, objects, key.address, print) else { return false };
-        let (name, file) = (names.text(&parts.name), names.text(&parts.file));
-        let size = parts.lines.len() as u64;
-        names.correct(key, Function::new(name, file, parts.first_line, &parts.lines, size));
-        true
+        if let Some(data) = incarnation.build.static_data(incarnation.bias) {
+            learn(&data, objects, key, names);
+        }
     }
+}
+
+impl Incarnation {
+    /// Path of the image with the runtime.
+    pub(crate) fn path(&self) -> &str {
+        &self.build.report.file.path
+    }
+}
+
+/// Whether the object could be read.
+fn learn(memory: &dyn ReadMemory, objects: &Objects, key: Key, names: &mut Names) -> bool {
+    if key.is_class {
+        let Some(name) = fallback::class(memory, objects, key.address) else { return false };
+        names.correct_class(key, &name);
+        return true;
+    }
+    let print = (key.print != 0).then_some(key.print);
+    let Some(parts) = fallback::code(memory, objects, key.address, print) else { return false };
+    let (name, file) = (names.text(&parts.name), names.text(&parts.file));
+    let size = parts.lines.len() as u64;
+    names.correct(key, Function::new(name, file, parts.first_line, &parts.lines, size));
+    true
 }
 
 /// Nanoseconds of the clock that the program's events use.

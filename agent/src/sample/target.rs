@@ -17,7 +17,7 @@ use analyzer_core::{
     version::PyVersion,
 };
 
-use crate::discover::memory::Memory;
+use crate::discover::memory::{Memory, ReadMemory as _};
 
 /// What is known about a process whose configuration is to be made.
 pub(crate) struct Facts<'a> {

@@ -1,5 +1,6 @@
-//! Reading from a process's memory what the program could not copy: pages that
-//! were not resident, and texts beyond its limits.
+//! Reading what the program could not copy, pages that were not resident and
+//! texts beyond its limits: from the process's memory, or, when the process is
+//! gone, from the file that was loaded into it.
 //!
 //! The memory may hold anything by now: sizes are capped, types are checked
 //! where they are known, and the fingerprint tells whether the code object is
@@ -10,7 +11,7 @@ use agent_ebpf::{
     target::{Objects, STRING_BYTES},
 };
 
-use crate::discover::memory::Memory;
+use crate::discover::memory::ReadMemory;
 
 /// Longest name, in bytes.
 const NAME: u64 = 64 << 10;
@@ -29,7 +30,7 @@ pub(crate) struct Parts {
 /// The code object at an address. `print` is its fingerprint when it was seen;
 /// `None` when the program could not read it.
 pub(crate) fn code(
-    memory: &Memory,
+    memory: &dyn ReadMemory,
     objects: &Objects,
     address: u64,
     print: Option<u32>,
@@ -54,7 +55,7 @@ pub(crate) fn code(
 }
 
 /// The name of the type at an address.
-pub(crate) fn class(memory: &Memory, objects: &Objects, address: u64) -> Option<String> {
+pub(crate) fn class(memory: &dyn ReadMemory, objects: &Objects, address: u64) -> Option<String> {
     let name = memory.word(address.wrapping_add(u64::from(objects.type_name))).ok()?;
     let mut bytes = [0; 256];
     // A name near the end of its page: read what is there.
@@ -66,7 +67,7 @@ pub(crate) fn class(memory: &Memory, objects: &Objects, address: u64) -> Option<
     Some(name.rsplit('.').next().unwrap_or(&name).to_owned())
 }
 
-fn string(memory: &Memory, objects: &Objects, address: u64) -> Option<String> {
+fn string(memory: &dyn ReadMemory, objects: &Objects, address: u64) -> Option<String> {
     if objects.string_style == STRING_BYTES {
         let bytes = bytes(memory, objects, address, NAME)?;
         return Some(String::from_utf8_lossy(&bytes).into_owned());
@@ -94,7 +95,7 @@ fn string(memory: &Memory, objects: &Objects, address: u64) -> Option<String> {
     crate::sample::event::decode(agent_ebpf::event::Text { copied: size, size, width }, &bytes)
 }
 
-fn bytes(memory: &Memory, objects: &Objects, address: u64, limit: u64) -> Option<Vec<u8>> {
+fn bytes(memory: &dyn ReadMemory, objects: &Objects, address: u64, limit: u64) -> Option<Vec<u8>> {
     let at = |offset: u32| address.wrapping_add(u64::from(offset));
     if objects.bytes_type != 0 && memory.word(at(objects.object_type)).ok()? != objects.bytes_type {
         return None;
