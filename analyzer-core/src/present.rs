@@ -14,7 +14,7 @@ use crate::{
         text::{self, Names},
     },
     dataflow::{Place, RawStep, Term, TermId, Terms, Value},
-    image::Image,
+    image::{Image, Symbol},
     report::{Effect, RuntimeFacts, Step},
     strategies::Evidence,
 };
@@ -38,19 +38,18 @@ impl<'a, 'd> Namer<'a, 'd> {
     pub(crate) fn steps(&self, evidence: &Evidence<'_, '_>) -> Vec<Step> {
         let terms = &evidence.explorer.terms;
         let on_path = evidence.explorer.on_path(&evidence.exploration);
-        let mut function: Option<(VirtAddr, Option<&str>)> = None;
+        let mut around: Option<Symbol<'_>> = None;
         let steps = evidence.explorer.trace().steps().iter().zip(on_path);
         steps
             .map(|(step, on_path)| {
-                let name = match function {
-                    Some((of, name)) if of == step.function => name,
-                    _ => {
-                        let name = self.image.function_at(step.function).map(|f| f.name);
-                        function = Some((step.function, name));
-                        name
-                    }
-                };
-                self.step(step, on_path, name, terms)
+                // A jump may lead into another function, in the same frame.
+                if !around.is_some_and(|function| function.contains(step.address)) {
+                    around = self
+                        .image
+                        .function_at(step.address)
+                        .or_else(|| self.image.function_at(step.function));
+                }
+                self.step(step, on_path, around.map(|function| function.name), terms)
             })
             .collect()
     }
