@@ -16,7 +16,7 @@ mod state;
 mod trace;
 mod value;
 
-pub use explore::{Action, Call, Exploration, Explorer, Incomplete, Observer, Settings};
+pub use explore::{Action, Call, CallPlace, Exploration, Explorer, Incomplete, Observer, Settings};
 pub use trace::{Place, RawStep, Trace};
 pub(crate) use value::low_bits;
 pub use value::{Term, TermId, Terms, Value};

@@ -35,7 +35,7 @@ pub enum Action {
     Returns(u64),
     /// Step over it: it returns so many bytes of memory at its first argument.
     Loads(u8),
-    /// Step over it, it is worth marking as a sink.
+    /// Step over it, and mark it as a sink.
     Note,
     /// The answer is here; the path need not be followed any further.
     Sink,
@@ -52,12 +52,21 @@ pub struct Call<'c> {
     pub callee: Callee<'c>,
     /// The first four integer arguments of the psABI.
     pub args: [Value; 4],
-    /// The trace steps that produced them.
-    pub(super) origins: [StepId; 4],
+    /// Where it stands in the trace.
+    pub place: CallPlace,
     /// Calls followed to get here.
     pub depth: u8,
     /// A jump in tail position.
     pub tail: bool,
+}
+
+/// Where a call stands in the trace of its exploration, for
+/// [`Explorer::mark_sink`].
+#[derive(Clone, Copy, Debug)]
+pub struct CallPlace {
+    pub(super) step: StepId,
+    /// The step that produced the first argument.
+    pub(super) argument: StepId,
 }
 
 /// Decides about calls and collects what is asked for.
@@ -134,7 +143,7 @@ pub struct Explorer<'a, 'd> {
     active: Vec<VirtAddr>,
     step: StepId,
     again: bool,
-    /// The steps at which an observer found what it looks for.
+    /// The steps at which something consumes what is looked for.
     sinks: Vec<StepId>,
     returns: Vec<Value>,
 }
@@ -200,6 +209,16 @@ impl<'a, 'd> Explorer<'a, 'd> {
     #[must_use]
     pub fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// Marks a call as a sink that no [`Action`] marked: one that was followed,
+    /// and whose argument turned out to be the answer.
+    pub fn mark_sink(&mut self, call: CallPlace) {
+        if self.settings.trace {
+            self.trace.read(call.step, call.argument);
+            self.trace.role(call.step, StepRole::Sink);
+            self.sinks.push(call.step);
+        }
     }
 
     /// For each step of the trace, whether a value it produced goes into a
@@ -408,11 +427,6 @@ impl<'a, 'd> Explorer<'a, 'd> {
         self.trace_read(step, held.by);
     }
 
-    fn read_args(&mut self, call: &Call<'_>) {
-        let step = self.step;
-        self.trace_read(step, call.origins[0]);
-    }
-
     fn trace_read(&mut self, step: StepId, from: StepId) {
         if self.settings.trace {
             self.trace.read(step, from);
@@ -425,19 +439,16 @@ impl<'a, 'd> Explorer<'a, 'd> {
         }
     }
 
-    fn mark_call(&mut self, action: Action) {
-        if self.settings.trace && matches!(action, Action::Note | Action::Sink) {
-            self.sinks.push(self.step);
-        }
-        self.mark(match action {
-            Action::Follow => StepRole::FollowedCall,
+    fn mark_call(&mut self, action: Action, call: &Call<'_>) {
+        match action {
+            Action::Follow => self.mark(StepRole::FollowedCall),
             Action::Skip
             | Action::Transparent
             | Action::Returns(_)
             | Action::Loads(_)
-            | Action::NoReturn => StepRole::SkippedCall,
-            Action::Note | Action::Sink => StepRole::Sink,
-        });
+            | Action::NoReturn => self.mark(StepRole::SkippedCall),
+            Action::Note | Action::Sink => self.mark_sink(call.place),
+        }
     }
 }
 
@@ -456,7 +467,11 @@ impl Function {
     fn returns(&mut self, held: Held, terms: &mut Terms) {
         self.returned = Some(match self.returned {
             None => held,
-            Some(before) => Held { value: terms.join(before.value, held.value), by: held.by },
+            Some(before) => {
+                // A path that only returns null says nothing about the other's value.
+                let by = if held.value == Value::number(0) { before.by } else { held.by };
+                Held { value: terms.join(before.value, held.value), by }
+            }
         });
     }
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     addr::VirtAddr,
-    dataflow::{Action, Call, Explorer, Observer, Term, Terms, Value},
+    dataflow::{Action, Call, CallPlace, Explorer, Observer, Term, Terms, Value},
 };
 
 /// Offset of `_key` in `Py_tss_t`: `int _is_initialized` lies before it
@@ -36,6 +36,7 @@ struct Sink {
     argument: Argument,
     value: Value,
     site: VirtAddr,
+    place: CallPlace,
 }
 
 /// Collects the calls that consume a key.
@@ -48,7 +49,9 @@ struct Sinks<'c, 'a, 'd> {
 impl Observer for Sinks<'_, '_, '_> {
     fn call(&mut self, call: &Call<'_>, _terms: &Terms) -> Action {
         let [value, ..] = call.args;
-        let mut meet = |argument| self.met.push(Sink { argument, value, site: call.site });
+        let mut meet = |argument| {
+            self.met.push(Sink { argument, value, site: call.site, place: call.place });
+        };
         match self.callees.classify(&call.callee) {
             Known::Getspecific => {
                 meet(Argument::Key);
@@ -87,12 +90,18 @@ pub(super) fn follow(
 ) -> Flow {
     let mut sinks = Sinks { callees, met: Vec::new() };
     let exploration = explorer.explore(entry, &mut sinks);
-    let found = judge(&sinks.met, &explorer.terms, fixed);
+    let found = judge(&sinks.met, &explorer.terms, fixed).map(|(address, wanted)| {
+        for sink in sinks.met.iter().filter(|sink| sink.argument == wanted) {
+            explorer.mark_sink(sink.place);
+        }
+        Finding::Key { address }
+    });
     Flow { found, exploration }
 }
 
-/// The one key all sinks agree on.
-fn judge(sinks: &[Sink], terms: &Terms, fixed: bool) -> Result<Finding, Reason> {
+/// Link-time address of the one key that all sinks agree on, and which
+/// arguments prove it.
+fn judge(sinks: &[Sink], terms: &Terms, fixed: bool) -> Result<(VirtAddr, Argument), Reason> {
     // The innermost proof counts: what reaches pthread_getspecific before what
     // is handed to a function that, by its definition, would pass it on, and
     // that before what is only tested.
@@ -115,7 +124,7 @@ fn judge(sinks: &[Sink], terms: &Terms, fixed: bool) -> Result<Finding, Reason> 
                     return Err(Reason::SinksDisagree(site, sink.site));
                 }
             }
-            return Ok(Finding::Key { address });
+            return Ok((address, wanted));
         }
         if let Some(sink) = of_kind().next() {
             return Err(if sink.value.is_known() {

@@ -1,6 +1,6 @@
 //! Calls, jumps out of a function, and what is known of their results.
 
-use super::{Action, Call, Explorer, Function, Incomplete, Observer};
+use super::{Action, Call, CallPlace, Explorer, Function, Incomplete, Observer};
 use crate::{
     addr::VirtAddr,
     code::ir::{Address, Operand, Reg, Target},
@@ -36,7 +36,7 @@ impl<'d> Explorer<'_, 'd> {
             }
             None => observer.call(&call, &self.terms),
         };
-        self.mark_call(action);
+        self.mark_call(action, &call);
         match action {
             Action::Follow => match callee.address {
                 Some(address) if callee.via == Via::Direct && self.image.is_executable(address) => {
@@ -65,11 +65,7 @@ impl<'d> Explorer<'_, 'd> {
                 self.returns(state, function);
                 None
             }
-            Action::Sink => {
-                self.read_args(&call);
-                None
-            }
-            Action::NoReturn => None,
+            Action::Sink | Action::NoReturn => None,
         }
     }
 
@@ -101,28 +97,25 @@ impl<'d> Explorer<'_, 'd> {
             return true;
         }
         if self.asks_for_stack(next, state) {
-            self.mark_call(Action::NoReturn);
+            self.mark_call(Action::NoReturn, &call);
             return false;
         }
         let action = observer.call(&call, &self.terms);
         let follow = action == Action::Follow
             && callee.address.is_some_and(|address| self.can_enter(address, function));
-        self.mark_call(match action {
-            Action::Follow if !follow => Action::Skip,
-            action => action,
-        });
+        let marked = if action == Action::Follow && !follow { Action::Skip } else { action };
+        self.mark_call(marked, &call);
         match action {
             Action::Transparent => {
                 self.step_over(state);
                 return true;
             }
-            Action::Sink => {
-                self.read_args(&call);
-                return false;
-            }
-            Action::NoReturn => return false,
-            Action::Note => self.read_args(&call),
-            Action::Follow | Action::Skip | Action::Returns(_) | Action::Loads(_) => {}
+            Action::Sink | Action::NoReturn => return false,
+            Action::Follow
+            | Action::Skip
+            | Action::Note
+            | Action::Returns(_)
+            | Action::Loads(_) => {}
         }
         let (caller_step, caller_again) = (self.step, self.again);
         let result = match callee.address {
@@ -150,7 +143,7 @@ impl<'d> Explorer<'_, 'd> {
             Action::Returns(number) => Value::number(number),
             Action::Loads(size) => {
                 let [address, ..] = call.args;
-                self.read_args(call);
+                self.trace_read(call.place.step, call.place.argument);
                 self.load(address, size, false, state).value
             }
             _ => return None,
@@ -215,12 +208,12 @@ impl<'d> Explorer<'_, 'd> {
         tail: bool,
     ) -> Call<'c> {
         let mut args = [Value::UNKNOWN; 4];
-        let mut origins = [NO_STEP; 4];
-        for ((arg, origin), reg) in args.iter_mut().zip(&mut origins).zip(self.abi.args) {
-            let held = state.reg(*reg);
-            (*arg, *origin) = (held.value, held.by);
+        for (arg, reg) in args.iter_mut().zip(self.abi.args) {
+            *arg = state.reg(*reg).value;
         }
-        Call { site, callee, args, origins, depth, tail }
+        let argument = self.abi.args.first().map_or(NO_STEP, |reg| state.reg(*reg).by);
+        let place = CallPlace { step: self.step, argument };
+        Call { site, callee, args, place, depth, tail }
     }
 
     /// The value a jump or call takes its destination from.
@@ -283,8 +276,7 @@ impl<'d> Explorer<'_, 'd> {
         let Some(start) = self.pair_offset(slot) else { return Value::UNKNOWN };
         let padded = self.is_padded(call.site);
         let block = self.terms.value(Term::TlsBlock { slot, start, padded });
-        let step = self.step;
-        self.trace_read(step, call.origins[0]);
+        self.trace_read(call.place.step, call.place.argument);
         self.mark(StepRole::Sink);
         block.plus(start)
     }
