@@ -34,9 +34,9 @@ pub(crate) static EXAMPLES: [Example; 3] = [
         words: "Python 3.11 of the Google Cloud SDK: the offset is loaded before its base is added.",
     },
     Example {
-        file: "libpython3.10-plain.so",
+        file: "libpython3.11-debian12.so",
         title: "A healthy build",
-        words: "Python 3.10: the address is loaded and passed on, code that every decoder reads.",
+        words: "Python 3.11 of Debian 12: base first, then the offset, code that every decoder reads.",
     },
 ];
 
