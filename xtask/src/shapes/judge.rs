@@ -3,7 +3,7 @@
 use std::fmt;
 
 use analyzer_core::report::{
-    Arch as ReportArch, Flavour, ImageKind, Reaches, Report, Route, Status, TlsModel,
+    Arch as ReportArch, Flavour, ImageKind, Reaches, Report, Route, Status, StepRole, TlsModel,
 };
 
 use super::factors::{Arch, Kind, Post, Python};
@@ -48,6 +48,7 @@ pub(crate) fn judge(shape: &Shape, truth: &Truth, report: &Report) -> Vec<Miss> 
     let mut misses = Vec::new();
     routes(shape, truth, report, &mut misses);
     facts(shape, truth, report, &mut misses);
+    ways(report, &mut misses);
     misses
 }
 
@@ -321,6 +322,28 @@ fn eval_loop(shape: &Shape, truth: &Truth, report: &Report, misses: &mut Vec<Mis
                     "evaluation loop at {}..{}, right is {:x?}",
                     range.start, range.end, truth.eval_loop
                 ),
+            });
+        }
+    }
+}
+
+/// The steps that a trace marks lead to where the answer is: a key's to the
+/// call that consumes it, a pointer's to an instruction that leaves a value
+/// other than null.
+fn ways(report: &Report, misses: &mut Vec<Miss>) {
+    for strategy in &report.strategies {
+        let route =
+            strategy.route.and_then(|route| report.routes.get(usize::try_from(route).ok()?));
+        let Some(route) = route.filter(|_| !strategy.trace.is_empty()) else { continue };
+        let last = strategy.trace.iter().rfind(|step| step.on_path);
+        let arrives = last.is_some_and(|step| match route {
+            Route::PthreadKey { .. } => step.role == Some(StepRole::Sink),
+            _ => step.effects.iter().any(|effect| effect.value != "0x0"),
+        });
+        if !arrives {
+            misses.push(Miss {
+                kind: MissKind::WrongFact,
+                detail: format!("{}: the marked way ends at {last:?}", strategy.name),
             });
         }
     }
