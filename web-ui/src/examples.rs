@@ -22,7 +22,7 @@ pub(crate) struct Example {
 }
 
 /// All examples, in the order of the page.
-pub(crate) static EXAMPLES: [Example; 3] = [
+pub(crate) static EXAMPLES: [Example; 4] = [
     Example {
         file: "libpython3.12-no-lto.so",
         title: "Key kept in rbp",
@@ -36,7 +36,12 @@ pub(crate) static EXAMPLES: [Example; 3] = [
     Example {
         file: "libpython3.11-debian12.so",
         title: "A healthy build",
-        words: "Python 3.11 of Debian 12: base first, then the offset, code that every decoder reads.",
+        words: "Python 3.11 of Debian 12: base first, then the offset, as decoders of code expect it.",
+    },
+    Example {
+        file: "libpython3.13-arm64.so",
+        title: "Thread-local, on Arm",
+        words: "Python 3.13 of Debian 13: a variable behind a TLS descriptor, beside the key.",
     },
 ];
 

@@ -12,6 +12,7 @@ const STATES = {
   "key-in-rbp": (page) => openExample(page, 0),
   "offset-first": (page) => openExample(page, 1),
   healthy: (page) => openExample(page, 2),
+  "thread-local": (page) => openExample(page, 3),
   real: async (page) => {
     await choose(page, LARGEST);
     await page.locator("#verdict").waitFor({ timeout: 60_000 });

@@ -2,18 +2,20 @@
 //!
 //! The two cases are those of the OpenTelemetry profiler's issue 251, at
 //! their published addresses; the healthy one is the `libpython3.11.so.1.0`
-//! of Debian 12 (3.11.2, gcc 12, amd64).
+//! of Debian 12 (3.11.2, gcc 12, amd64), the one with a thread-local variable
+//! the `libpython3.13.so.1.0` of Debian 13 (3.13.5, gcc 14, arm64).
 
 use analyzer_core::addr::VirtAddr;
 use analyzer_core::image::Range;
-use analyzer_core::report::{Arch, ImageKind};
+use analyzer_core::report::{Arch, ImageKind, TlsSegment};
 use analyzer_core::shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec};
 use anyhow::{Result, anyhow};
 
-/// One x86-64 shared library.
+/// One shared library.
 struct Case {
     /// File name.
     name: &'static str,
+    arch: Arch,
     soname: &'static str,
     /// `Py_Version`, as `PY_VERSION_HEX`.
     version: u32,
@@ -27,13 +29,17 @@ struct Case {
     /// PLT stubs the functions go to, by address. What they lead to was not
     /// reported, so it has no code.
     stubs: &'static [(u64, &'static str)],
+    /// TLS descriptor: its GOT slot, and the variable's offset in the module's
+    /// TLS block.
+    descriptor: Option<(u64, i64)>,
 }
 
 const GETTER: &str = "PyGILState_GetThisThreadState";
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 4] = [
     Case {
         name: "libpython3.12-no-lto.so",
+        arch: Arch::X86_64,
         soname: "libpython3.12.so.1.0",
         version: 0x030c_08f0,
         functions: &[(
@@ -46,9 +52,11 @@ const CASES: [Case; 3] = [
         slot: 0x4f_c958,
         runtime: (0x51_0000, 0x7_04a8),
         stubs: &[(0x10_afb0, "PyThread_tss_is_created"), (0x10_f080, "PyThread_tss_get")],
+        descriptor: None,
     },
     Case {
         name: "libpython3.11-gcloud.so",
+        arch: Arch::X86_64,
         soname: "libpython3.11.so.1.0",
         version: 0x030b_08f0,
         functions: &[(
@@ -60,9 +68,11 @@ const CASES: [Case; 3] = [
         slot: 0x14a_1a88,
         runtime: (0x14c_0000, 0x2_8b20),
         stubs: &[(0x20_eba0, "PyThread_tss_get")],
+        descriptor: None,
     },
     Case {
         name: "libpython3.11-debian12.so",
+        arch: Arch::X86_64,
         soname: "libpython3.11.so.1.0",
         version: 0x030b_02f0,
         functions: &[
@@ -77,6 +87,41 @@ const CASES: [Case; 3] = [
         slot: 0x62_1d28,
         runtime: (0x73_7660, 0x2_8b20),
         stubs: &[(0x10_45e0, "pthread_getspecific")],
+        descriptor: None,
+    },
+    Case {
+        name: "libpython3.13-arm64.so",
+        arch: Arch::Aarch64,
+        soname: "libpython3.13.so.1.0",
+        version: 0x030d_05f0,
+        functions: &[
+            (
+                0x2a_9ee0,
+                GETTER,
+                b"\x3f\x23\x03\xd5\xfd\x7b\xbe\xa9\xfd\x03\x00\x91\xf3\x0b\x00\xf9\
+                  \xb3\x1f\x00\xd0\x73\x3a\x46\xf9\x60\xc2\x21\x91\x81\x39\x00\x94\
+                  \xc0\x00\x00\x34\x60\xc2\x21\x91\xf3\x0b\x40\xf9\xfd\x7b\xc2\xa8\
+                  \xbf\x23\x03\xd5\x15\x39\x00\x14\xf3\x0b\x40\xf9\x00\x00\x80\xd2\
+                  \xfd\x7b\xc2\xa8\xbf\x23\x03\xd5\xc0\x03\x5f\xd6",
+            ),
+            (
+                0x2b_8500,
+                "PyThread_tss_is_created",
+                b"\x5f\x24\x03\xd5\x00\x00\x40\xb9\xc0\x03\x5f\xd6",
+            ),
+            (0x2b_8368, "PyThread_tss_get", b"\x5f\x24\x03\xd5\x00\x04\x40\xb9\xe0\x85\xf7\x17"),
+            (
+                0x29_ac88,
+                "_PyThreadState_GetCurrent",
+                b"\x3f\x23\x03\xd5\x41\xd0\x3b\xd5\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\
+                  \x20\x20\x00\xf0\x02\x58\x40\xf9\x00\xc0\x02\x91\x40\x00\x3f\xd6\
+                  \x20\x68\x60\xf8\xfd\x7b\xc1\xa8\xbf\x23\x03\xd5\xc0\x03\x5f\xd6",
+            ),
+        ],
+        slot: 0x69_fc70,
+        runtime: (0x6e_88b0, 0x4_5300),
+        stubs: &[(0x9_9af0, "pthread_getspecific")],
+        descriptor: Some((0x6a_10b0, 8)),
     },
 ];
 
@@ -91,7 +136,7 @@ pub(super) fn all() -> Result<Vec<(&'static str, Vec<u8>)>> {
 fn build(case: &Case) -> Result<Vec<u8>> {
     const PAGE: u64 = 0x1000;
     let (runtime, runtime_size) = case.runtime;
-    let mut file = ElfBuilder::new(Arch::X86_64, ImageKind::Shared);
+    let mut file = ElfBuilder::new(case.arch, ImageKind::Shared);
     file.soname(case.soname).needed("libc.so.6");
 
     let functions = case.functions.iter().map(|(at, ..)| *at);
@@ -125,12 +170,7 @@ fn build(case: &Case) -> Result<Vec<u8>> {
     file.dynamic_symbol(SymbolSpec::object("Py_Version", VirtAddr(constants), 8));
     for (index, (stub, name)) in case.stubs.iter().enumerate() {
         let slot = case.slot + 0x100 + 8 * index as u64;
-        // jmp *slot(%rip); padding
-        let distance = u32::try_from(slot - (stub + 6))?;
-        let mut jump = vec![0xff, 0x25];
-        jump.extend(distance.to_le_bytes());
-        jump.extend([0x66, 0x90]);
-        file.bytes(VirtAddr(*stub), &jump);
+        file.bytes(VirtAddr(*stub), &jump_through(case.arch, *stub, slot)?);
         file.bytes(VirtAddr(slot), &[0; 8]);
         file.section(".got.plt", Range::new(VirtAddr(slot), 8));
         let body = VirtAddr(code_start + PAGE / 2 + 0x40 * index as u64);
@@ -141,7 +181,36 @@ fn build(case: &Case) -> Result<Vec<u8>> {
         };
         file.relocation(VirtAddr(slot), RelocationKind::JumpSlot, Some(symbol), 0);
     }
+    if let Some((slot, offset)) = case.descriptor {
+        let address = VirtAddr(data_start);
+        file.tls(TlsSegment { address, file_size: 0, memory_size: 0x20, align: 8 });
+        file.bytes(VirtAddr(slot), &[0; 16]);
+        file.relocation(VirtAddr(slot), RelocationKind::TlsDescriptor, None, offset);
+    }
     file.build().map_err(|error| anyhow!("{}: {error:?}", case.name))
+}
+
+/// What a PLT stub does: a jump to where the word at `slot` says.
+fn jump_through(arch: Arch, stub: u64, slot: u64) -> Result<Vec<u8>> {
+    Ok(match arch {
+        Arch::X86_64 => {
+            // jmp *slot(%rip); padding
+            let distance = u32::try_from(slot - (stub + 6))?;
+            [&[0xff, 0x25][..], &distance.to_le_bytes(), &[0x66, 0x90]].concat()
+        }
+        Arch::Aarch64 => {
+            // adrp x16, slot; ldr x17, [x16, #lo]; add x16, x16, #lo; br x17
+            let pages = u32::try_from((slot >> 12) - (stub >> 12))?;
+            let low = u32::try_from(slot & 0xfff)?;
+            let words = [
+                0x9000_0010 | (pages & 3) << 29 | (pages >> 2) << 5,
+                0xf940_0211 | (low / 8) << 10,
+                0x9100_0210 | low << 10,
+                0xd61f_0220,
+            ];
+            words.into_iter().flat_map(u32::to_le_bytes).collect()
+        }
+    })
 }
 
 #[cfg(test)]
@@ -153,11 +222,17 @@ mod tests {
     fn each_example_shows_what_the_page_says_of_it() {
         let in_rbp = &["key-in-callee-saved-register", "first-call-is-created-test"][..];
         let expected = [
-            (0x60c, BaselineOutcome::Fails, in_rbp),
-            (0x254, BaselineOutcome::Fails, &["offset-before-base"]),
-            (0x254, BaselineOutcome::Right, &[]),
+            (0x60c, "first-write", BaselineOutcome::Fails, in_rbp),
+            (0x254, "first-write", BaselineOutcome::Fails, &["offset-before-base"]),
+            (0x254, "first-write", BaselineOutcome::Right, &[]),
+            (
+                0x874,
+                "first-thread-pointer-offset",
+                BaselineOutcome::Fails,
+                &["first-call-is-created-test", "tls-in-shared-library"],
+            ),
         ];
-        for ((name, bytes), (offset, first_write, diagnoses)) in
+        for ((name, bytes), (offset, simple, outcome, diagnoses)) in
             super::all().unwrap().into_iter().zip(expected)
         {
             let report = analyze(&bytes, &Options { trace: true, ..Options::default() });
@@ -168,8 +243,8 @@ mod tests {
             };
             assert_eq!(*runtime_offset, Some(offset), "{name}");
             assert_eq!(*strength, Strength::Corroborated, "{name}");
-            let baseline = report.baselines.iter().find(|b| b.name == "first-write");
-            assert_eq!(baseline.map(|b| b.outcome), Some(first_write), "{name}");
+            let baseline = report.baselines.iter().find(|b| b.name == simple);
+            assert_eq!(baseline.map(|b| b.outcome), Some(outcome), "{name}");
             let found: Vec<&str> = report.diagnoses.iter().map(|d| &*d.code).collect();
             assert_eq!(found, diagnoses, "{name}");
             let trace = &report.strategies[0].trace;
