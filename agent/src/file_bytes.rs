@@ -75,7 +75,8 @@ fn map(file: &File) -> io::Result<Mmap> {
     // it treats every byte as hostile, holds no unsafe code, and checks each
     // number it read after copying it out, so changed bytes can give another
     // report but no access out of bounds. A file that is cut short while it is
-    // looked at ends this process with SIGBUS, which loses one inspection and
+    // looked at ends this process with SIGBUS, which loses one inspection (or a
+    // recording, which looks once more for names that nothing else holds) and
     // corrupts nothing; loaded libraries are replaced by renaming, not by
     // rewriting them, because the latter would break the programs that run them.
     unsafe { Mmap::map(file) }
