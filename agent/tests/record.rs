@@ -466,19 +466,30 @@ fn a_program_that_was_deleted_while_it_runs() {
     });
 }
 
+/// Records a short-lived process several times in a row: the first is analyzed
+/// while it runs.
+fn record_in_a_row(
+    times: u32,
+    rate: &str,
+    python: &Python,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Recording {
+    let shell = format!("i=0; while [ $i -lt {times} ]; do i=$((i + 1)); \"$@\"; done");
+    let mut words: Vec<OsString> =
+        ["-r", rate, "--", "/bin/sh", "-c", &shell, "sh"].map(Into::into).into();
+    words.extend(python.words());
+    words.extend(arguments);
+    record(&words)
+}
+
 #[test]
 fn a_process_that_lives_50_milliseconds() {
     each(
         |python| python.major == 3,
         |python| {
             let script = "import time\nend = time.process_time() + 0.05\ndef short():\n    while time.process_time() < end: pass\nshort()\n";
-            // Several in a row: the first is analyzed while it runs.
-            let shell = "for i in 1 2 3 4 5 6 7 8; do \"$@\"; done";
-            let mut words: Vec<OsString> =
-                ["-r", "4999", "--", "/bin/sh", "-c", shell, "sh"].map(Into::into).into();
-            words.extend(python.words());
-            words.extend(["-S", "-c", script].map(Into::into));
-            let recording = record(&words);
+            let script = ["-S", "-c", script].map(Into::into);
+            let recording = record_in_a_row(8, "4999", python, script);
             let processes: BTreeSet<u32> = recording
                 .with_stack()
                 .filter(|sample| sample.frames[0].name == "short")
@@ -504,13 +515,8 @@ fn code_in_the_programs_file_keeps_its_name_when_the_process_is_gone() {
     each(
         |python| python.major == 3,
         |python| {
-            // Several in a row: the first is analyzed while it runs.
-            let shell = "for i in 1 2 3 4; do \"$@\"; done";
-            let mut words: Vec<OsString> =
-                ["-r", "999", "--", "/bin/sh", "-c", shell, "sh"].map(Into::into).into();
-            words.extend(python.words());
-            words.push(python.script("frozen.py").into());
-            let recording = record(&words);
+            let script = [python.script("frozen.py").into()];
+            let recording = record_in_a_row(4, "999", python, script);
             let dropped = recording.before_samples.contains("dropped");
             let read_later = recording.errors.contains("code was not resident");
             assert!(read_later || !dropped, "{python}: {}", recording.errors);

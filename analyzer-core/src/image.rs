@@ -348,6 +348,23 @@ impl<'d> Image<'d> {
         Some(relocation)
     }
 
+    /// The link-time address that a relocation stores; `None` when it stores
+    /// something else, or an address of another module.
+    #[must_use]
+    pub fn stored_address(&self, relocation: Relocation) -> Option<VirtAddr> {
+        match relocation {
+            Relocation::Relative { address } => Some(address),
+            Relocation::Symbolic { symbol: 0, addend, .. } => {
+                Some(VirtAddr(addend.cast_unsigned()))
+            }
+            Relocation::Symbolic { symbol, addend, .. } => {
+                let symbol = self.dynamic_symbol_at(symbol).filter(|symbol| symbol.defined)?;
+                Some(VirtAddr(symbol.address.0.wrapping_add_signed(addend)))
+            }
+            _ => None,
+        }
+    }
+
     /// The relocation of the word at `address` as the file has it.
     pub(crate) fn raw_relocation(&self, address: VirtAddr) -> Option<RawRelocation> {
         Some(match self.relocations().at(address)? {

@@ -27,6 +27,7 @@ mod builder;
 mod cut;
 mod hash;
 mod layout;
+mod plt_stub;
 mod sections;
 mod strings;
 mod symbols;
@@ -40,6 +41,7 @@ pub use self::{
         BuildError, ElfBuilder, Permissions, RelocationKind, SectionSpec, SymbolId, SymbolSpec,
     },
     cut::cut,
+    plt_stub::plt_stub,
 };
 
 /// A small file cut from a large one.

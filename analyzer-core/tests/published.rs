@@ -9,7 +9,7 @@ use analyzer_core::{
     analyze,
     image::Range,
     report::{Arch, BaselineOutcome, ImageKind, Report, Route, Status, StepRole, TlsSegment},
-    shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec},
+    shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec, plt_stub},
 };
 use serde::Deserialize;
 
@@ -154,7 +154,8 @@ impl Case {
         plt.push((getspecific_plt, "pthread_getspecific"));
         for (index, (at, name)) in (0_u64..).zip(plt) {
             let slot = ADDED_DATA + 8 * index;
-            code.push((at, self.stub(at, slot)));
+            let stub = plt_stub(self.arch(), VirtAddr(at), VirtAddr(slot));
+            code.push((at, stub.expect("a slot within reach")));
             let body = self.body(name, ADDED_CODE + 0x40 * index, getspecific_plt);
             let symbol = match body {
                 Some((at, bytes)) => {
@@ -172,25 +173,6 @@ impl Case {
             let (at, bytes) = self.body(name, *at, getspecific_plt).expect("a known function");
             file.dynamic_symbol(SymbolSpec::function(name, VirtAddr(at), bytes.len() as u64));
             code.push((at, bytes));
-        }
-    }
-
-    fn stub(&self, at: u64, slot: u64) -> Vec<u8> {
-        match self.arch() {
-            // jmp *slot(%rip)
-            Arch::X86_64 => [&[0xff, 0x25][..], &relative(at + 6, slot)].concat(),
-            // adrp x16, slot; ldr x17, [x16, #lo]; add x16, x16, #lo; br x17
-            Arch::Aarch64 => {
-                let pages = (slot >> 12).wrapping_sub(at >> 12) as u32;
-                let low = (slot & 0xfff) as u32;
-                let adrp = 0x9000_0010 | (pages & 3) << 29 | (pages >> 2 & 0x7_ffff) << 5;
-                words(&[
-                    adrp,
-                    0xf940_0211 | ((low / 8) << 10),
-                    0x9100_0210 | (low << 10),
-                    0xd61f_0220,
-                ])
-            }
         }
     }
 

@@ -176,7 +176,10 @@ pub(crate) fn bpf_toolchain() -> Result<CrossCargo> {
     ])?;
     // The linker has to read the bitcode of the compiler's LLVM: rustc 1.96
     // of Debian has LLVM 22, and so has `llvm-22-dev`.
-    let linker = bpf_linker(22, Path::new("/usr/lib/llvm-22"), &tools()?)?;
+    let linker = match bpf_linker_in_path() {
+        Some(linker) => linker,
+        None => build_bpf_linker(22, Path::new("/usr/lib/llvm-22"), &tools()?)?,
+    };
     Ok(CrossCargo { target, compiler: Compiler::DebianReady, linker: Some(linker) })
 }
 
@@ -209,15 +212,12 @@ fn nightly_bpf_linker() -> Result<Option<PathBuf>> {
                 .with_context(|| link.display().to_string())?;
         }
     }
-    bpf_linker(version, &prefix, &prefix).map(Some)
+    build_bpf_linker(version, &prefix, &prefix).map(Some)
 }
 
-/// The `bpf-linker` in `PATH`, or the one built from crates.io under `root`
-/// with the LLVM of this version under `llvm`.
-fn bpf_linker(version: u32, llvm: &Path, root: &Path) -> Result<PathBuf> {
-    if let Some(linker) = bpf_linker_in_path() {
-        return Ok(linker);
-    }
+/// The `bpf-linker` built from crates.io, into `root`, with the LLVM of this
+/// version under `llvm`.
+fn build_bpf_linker(version: u32, llvm: &Path, root: &Path) -> Result<PathBuf> {
     let feature = format!("llvm-{version}");
     let arguments = ["--no-default-features", "--features", &feature];
     cargo_install("bpf-linker", "^0.13", &arguments, &[("LLVM_PREFIX", llvm)], root)

@@ -2,10 +2,7 @@
 
 use std::io;
 
-use analyzer_core::{
-    addr::VirtAddr,
-    image::{Image, Relocation},
-};
+use analyzer_core::{addr::VirtAddr, image::Image};
 
 use super::memory::ReadMemory;
 
@@ -43,21 +40,13 @@ impl ReadMemory for StaticData<'_> {
 
     fn word(&self, address: u64) -> io::Result<u64> {
         let at = self.link_time(address);
-        let target = match self.image.relocation_at(at) {
-            None => {
-                let word = self.image.u64_at(at);
-                return word.ok_or_else(|| io::ErrorKind::UnexpectedEof.into());
+        let word = match self.image.relocation_at(at) {
+            Some(relocation) => {
+                self.image.stored_address(relocation).map(|target| target.0.wrapping_add(self.bias))
             }
-            Some(Relocation::Relative { address }) => Some(address.0),
-            Some(Relocation::Symbolic { symbol, addend, .. }) => self
-                .image
-                .dynamic_symbol_at(symbol)
-                .filter(|symbol| symbol.defined)
-                .map(|symbol| symbol.address.0.wrapping_add_signed(addend)),
-            Some(_) => None,
+            None => self.image.u64_at(at),
         };
-        let target = target.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
-        Ok(target.wrapping_add(self.bias))
+        word.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 

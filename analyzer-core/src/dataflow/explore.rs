@@ -211,8 +211,8 @@ impl<'a, 'd> Explorer<'a, 'd> {
         &self.trace
     }
 
-    /// Marks a call as a sink that no [`Action`] marked: one that was followed,
-    /// and whose argument turned out to be the answer.
+    /// Marks a call whose argument turned out to be the answer as a sink, also
+    /// one that was followed.
     pub fn mark_sink(&mut self, call: CallPlace) {
         if self.settings.trace {
             self.trace.read(call.step, call.argument);

@@ -3,10 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{keep, sweep::Reference};
-use crate::{
-    addr::VirtAddr,
-    image::{Image, Relocation},
-};
+use crate::{addr::VirtAddr, image::Image};
 
 /// Opcodes: a byte each in every version.
 const OPCODES: u64 = 256;
@@ -47,13 +44,7 @@ pub(super) fn dispatch_tables(image: &Image<'_>, addresses: &[Reference]) -> Vec
 /// The code address a word holds once it is relocated.
 fn code_pointer(image: &Image<'_>, word: VirtAddr) -> Option<VirtAddr> {
     let target = match image.relocation_at(word) {
-        Some(Relocation::Relative { address }) => address,
-        Some(Relocation::Symbolic { symbol: 0, addend, .. }) => VirtAddr(addend.cast_unsigned()),
-        Some(Relocation::Symbolic { symbol, addend, .. }) => {
-            let symbol = image.dynamic_symbol_at(symbol).filter(|symbol| symbol.defined)?;
-            VirtAddr(symbol.address.0.wrapping_add_signed(addend))
-        }
-        Some(_) => return None,
+        Some(relocation) => image.stored_address(relocation)?,
         None if image.is_fixed() || !image.has_dynamic() => VirtAddr(image.u64_at(word)?),
         None => return None,
     };

@@ -7,7 +7,9 @@ use analyzer_core::addr::VirtAddr;
 use analyzer_core::code::ir::Lifted;
 use analyzer_core::code::{self, MAX_INSTRUCTION_LEN};
 use analyzer_core::report::{Arch, ImageKind, Report, Status, TlsSegment};
-use analyzer_core::shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec, shrink};
+use analyzer_core::shrink::{
+    ElfBuilder, Permissions, RelocationKind, SymbolSpec, plt_stub, shrink,
+};
 use analyzer_core::{Options, analyze, routes};
 
 /// Steps in all traces of one report, at most: each is stored and shown.
@@ -187,7 +189,8 @@ pub(crate) fn python_image(choice: u8, code: &[u8]) -> Vec<u8> {
         let symbol = file.import(name);
         file.relocation(VirtAddr(slot), RelocationKind::JumpSlot, Some(symbol), 0);
         let stub = PLT + 0x40 + 16 * index as u64;
-        file.bytes(VirtAddr(stub), &plt_stub(arch, stub, slot));
+        let code = plt_stub(arch, VirtAddr(stub), VirtAddr(slot));
+        file.bytes(VirtAddr(stub), &code.expect("a slot within reach"));
     }
     file.relocation(VirtAddr(GOT + 0x20), RelocationKind::TlsModule, None, 0);
     file.relocation(VirtAddr(GOT + 0x30), RelocationKind::TpOffset, None, 8);
@@ -198,24 +201,4 @@ pub(crate) fn python_image(choice: u8, code: &[u8]) -> Vec<u8> {
         file.dynamic_symbol(SymbolSpec::object("Py_Version", VirtAddr(GOT + 0x80), 8));
     }
     file.build().unwrap_or_default()
-}
-
-/// `jmp *slot(%rip)`; `adrp x16; ldr x17, [x16, #lo12]; add; br x17`.
-fn plt_stub(arch: Arch, stub: u64, slot: u64) -> Vec<u8> {
-    match arch {
-        Arch::X86_64 => {
-            let distance = (slot.wrapping_sub(stub + 6)) as u32;
-            let mut bytes = vec![0xff, 0x25];
-            bytes.extend(distance.to_le_bytes());
-            bytes
-        }
-        Arch::Aarch64 => {
-            let pages = ((slot >> 12).wrapping_sub(stub >> 12)) as u32;
-            let low = (slot & 0xfff) as u32;
-            let adrp = 0x9000_0010 | (pages & 3) << 29 | (pages >> 2 & 0x7_ffff) << 5;
-            let ldr = 0xf940_0211 | (low / 8) << 10;
-            let add = 0x9100_0210 | low << 10;
-            [adrp, ldr, add, 0xd61f_0220].into_iter().flat_map(u32::to_le_bytes).collect()
-        }
-    }
 }

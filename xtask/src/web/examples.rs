@@ -1,4 +1,5 @@
-//! The page's examples: ELF files built from the bytes that bug reports show.
+//! The page's examples: ELF files built from the bytes that bug reports show,
+//! and from those of functions in two Debian packages.
 //!
 //! The two cases are those of the OpenTelemetry profiler's issue 251, at
 //! their published addresses; the healthy one is the `libpython3.11.so.1.0`
@@ -8,8 +9,8 @@
 use analyzer_core::addr::VirtAddr;
 use analyzer_core::image::Range;
 use analyzer_core::report::{Arch, ImageKind, TlsSegment};
-use analyzer_core::shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec};
-use anyhow::{Result, anyhow};
+use analyzer_core::shrink::{ElfBuilder, Permissions, RelocationKind, SymbolSpec, plt_stub};
+use anyhow::{Context, Result, anyhow};
 
 /// One shared library.
 struct Case {
@@ -26,8 +27,8 @@ struct Case {
     /// Address and size of `_PyRuntime`; reports do not show them, so there
     /// they are chosen, after the GOT, with the size of that version.
     runtime: (u64, u64),
-    /// PLT stubs the functions go to, by address. What they lead to was not
-    /// reported, so it has no code.
+    /// PLT stubs the functions go to, by address. What of CPython they lead to
+    /// was not reported, so it has no code.
     stubs: &'static [(u64, &'static str)],
     /// TLS descriptor: its GOT slot, and the variable's offset in the module's
     /// TLS block.
@@ -170,7 +171,9 @@ fn build(case: &Case) -> Result<Vec<u8>> {
     file.dynamic_symbol(SymbolSpec::object("Py_Version", VirtAddr(constants), 8));
     for (index, (stub, name)) in case.stubs.iter().enumerate() {
         let slot = case.slot + 0x100 + 8 * index as u64;
-        file.bytes(VirtAddr(*stub), &jump_through(case.arch, *stub, slot)?);
+        let code = plt_stub(case.arch, VirtAddr(*stub), VirtAddr(slot))
+            .with_context(|| format!("{}: the slot of {name} is out of reach", case.name))?;
+        file.bytes(VirtAddr(*stub), &code);
         file.bytes(VirtAddr(slot), &[0; 8]);
         file.section(".got.plt", Range::new(VirtAddr(slot), 8));
         let body = VirtAddr(code_start + PAGE / 2 + 0x40 * index as u64);
@@ -188,29 +191,6 @@ fn build(case: &Case) -> Result<Vec<u8>> {
         file.relocation(VirtAddr(slot), RelocationKind::TlsDescriptor, None, offset);
     }
     file.build().map_err(|error| anyhow!("{}: {error:?}", case.name))
-}
-
-/// What a PLT stub does: a jump to where the word at `slot` says.
-fn jump_through(arch: Arch, stub: u64, slot: u64) -> Result<Vec<u8>> {
-    Ok(match arch {
-        Arch::X86_64 => {
-            // jmp *slot(%rip); padding
-            let distance = u32::try_from(slot - (stub + 6))?;
-            [&[0xff, 0x25][..], &distance.to_le_bytes(), &[0x66, 0x90]].concat()
-        }
-        Arch::Aarch64 => {
-            // adrp x16, slot; ldr x17, [x16, #lo]; add x16, x16, #lo; br x17
-            let pages = u32::try_from((slot >> 12) - (stub >> 12))?;
-            let low = u32::try_from(slot & 0xfff)?;
-            let words = [
-                0x9000_0010 | (pages & 3) << 29 | (pages >> 2) << 5,
-                0xf940_0211 | (low / 8) << 10,
-                0x9100_0210 | low << 10,
-                0xd61f_0220,
-            ];
-            words.into_iter().flat_map(u32::to_le_bytes).collect()
-        }
-    })
 }
 
 #[cfg(test)]
